@@ -24,6 +24,7 @@
 compile_error!("ownpool is written for Linux on x86-64");
 
 mod bucket;
+mod callers;
 mod confine;
 mod cpu;
 mod crng;
@@ -35,6 +36,7 @@ mod hooks;
 mod init;
 #[cfg(not(test))]
 mod mem;
+mod modules;
 mod probes;
 mod real;
 mod report;

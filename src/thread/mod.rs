@@ -29,7 +29,7 @@ pub(crate) use tls::Tls;
 
 use crate::settings::Settings;
 use crate::stats::{self, Door, Reason, Snapshot};
-use crate::{bucket, crng, real, sys, vdso};
+use crate::{bucket, cpu, crng, real, sys, vdso};
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr::{read_volatile, write_volatile};
 use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, AtomicUsize, Ordering, compiler_fence};
@@ -258,6 +258,30 @@ pub(crate) fn standing() -> Standing {
     }
 }
 
+/// Calls and bytes that this moved thread has drawn since it was last asked, a
+/// call of `len` bytes that is about to be answered included: what the call site
+/// that asks now is noted for.
+pub(crate) fn drawn_with(len: usize) -> (u64, u64) {
+    // SAFETY: this thread's own words and page. A page that is wiped meanwhile
+    // gives small numbers.
+    unsafe {
+        let page = Tls::home(Tls::here()) as *mut Page;
+        if page as usize <= tls::NOTED {
+            return (0, 0);
+        }
+        let counts = read_volatile(&raw const (*page).counts);
+        let calls = counts.calls.iter().sum::<u64>() + 1;
+        let bytes = counts.bytes.saturating_add(len as u64);
+        let since = (
+            calls.saturating_sub(read_volatile(&raw const (*page).noted_calls)),
+            bytes.saturating_sub(read_volatile(&raw const (*page).noted_bytes)),
+        );
+        write_volatile(&raw mut (*page).noted_calls, calls);
+        write_volatile(&raw mut (*page).noted_bytes, bytes);
+        since
+    }
+}
+
 /// `observe`: this thread would have been moved. True the first time.
 pub(crate) fn note_heavy() -> bool {
     // SAFETY: this thread's own words.
@@ -361,13 +385,17 @@ unsafe fn leave(tls: *mut Tls, home: usize) {
     }
 }
 
+/// Whether OWNPOOL_FORGIVE_SECS is set.
+#[inline]
+pub(crate) fn forgives() -> bool {
+    LIMITS.forgive_ms.load(Ordering::Relaxed) != 0
+}
+
 /// OWNPOOL_FORGIVE_SECS: returns a thread that has behaved lightly for so long
-/// to the kernel. Looked at when more than a buffer is wanted.
+/// to the kernel. Looked at when a call leaves the fast path.
+#[cold]
 pub(crate) fn forgive(policy: &bucket::Policy) -> bool {
     let forgive_ms = LIMITS.forgive_ms.load(Ordering::Relaxed);
-    if forgive_ms == 0 {
-        return false;
-    }
     let Some(now_ms) = vdso::now_ms() else { return false };
     let tls = Tls::here();
     // SAFETY: as in `take`; the page is given back only with its slot taken.
@@ -411,6 +439,7 @@ pub(crate) fn start(settings: &Settings<'_>) {
     LIMITS.reseed_bytes.store(settings.reseed_bytes, Ordering::Relaxed);
     LIMITS.reseed_secs.store(settings.reseed_secs, Ordering::Relaxed);
     LIMITS.forgive_ms.store(settings.forgive_secs.saturating_mul(1000), Ordering::Relaxed);
+    handout::WIDE.store(cpu::has_avx512(), Ordering::Relaxed);
     FIRST.store(Tls::here() as usize, Ordering::Relaxed);
     // Numbers of 32 and more live in a second-level block that glibc allocates
     // on first use: with malloc, in the middle of somebody's draw.

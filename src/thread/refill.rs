@@ -18,7 +18,7 @@ use super::{LIMITS, current_epoch, fence};
 use crate::crng::YIELD;
 use crate::crng::keystream::{KEY, STRIDE};
 use crate::stats::Reason;
-use crate::{sys, vdso};
+use crate::{probes, sys, vdso};
 use core::ptr::{read_volatile, write_volatile};
 use core::slice;
 use core::sync::atomic::Ordering::Relaxed;
@@ -132,6 +132,7 @@ unsafe fn expand(page: *mut Page, epoch: u64) -> Result<(), Reason> {
         }
         (*page).crng.refill();
         fence();
+        probes::refill(YIELD, read_volatile(&raw const (*page).since_reseed) == 0);
         let refills = read_volatile(&raw const (*page).counts.refills);
         write_volatile(&raw mut (*page).counts.refills, refills + 1);
         write_volatile(&raw mut (*page).available, YIELD as u64);
@@ -200,7 +201,8 @@ unsafe fn draw_seed(page: *mut Page) -> Result<(), Reason> {
         // GRND_NONBLOCK: early at boot the kernel may have nothing yet. Then the
         // caller's own request decides whether to wait, not we.
         let state = (&raw mut (*page).vdso).cast();
-        let drawn = match vdso::getrandom(seed, KEY, libc::GRND_NONBLOCK, state) {
+        let by_vdso = vdso::getrandom(seed, KEY, libc::GRND_NONBLOCK, state);
+        let drawn = match by_vdso {
             Some(drawn) => drawn == KEY as isize,
             None => sys::getrandom(seed.cast(), KEY, libc::GRND_NONBLOCK) == Ok(KEY),
         };
@@ -208,6 +210,7 @@ unsafe fn draw_seed(page: *mut Page) -> Result<(), Reason> {
         if !drawn {
             return Err(Reason::Unseeded);
         }
+        probes::reseed(KEY, by_vdso.is_some());
         let reseeds = read_volatile(&raw const (*page).counts.reseeds);
         write_volatile(&raw mut (*page).counts.reseeds, reseeds + 1);
         write_volatile(&raw mut (*page).since_reseed, 0);
