@@ -145,7 +145,13 @@ fn site(row: &Row) -> Site {
 pub(crate) fn start_anew() {
     for row in &ROWS {
         row.key.store(0, Relaxed);
-        for count in [&row.calls, &row.bytes, &row.largest, &row.threads, &row.moved] {
+        for count in [
+            &row.calls,
+            &row.bytes,
+            &row.largest,
+            &row.threads,
+            &row.moved,
+        ] {
             count.store(0, Relaxed);
         }
     }
@@ -156,7 +162,15 @@ mod tests {
     use super::*;
 
     fn call(caller: usize, bytes: u64) {
-        note(&Note { caller, door: Door::Read, len: bytes as usize, calls: 1, bytes, thread: 64, moved: false });
+        note(&Note {
+            caller,
+            door: Door::Read,
+            len: bytes as usize,
+            calls: 1,
+            bytes,
+            thread: 64,
+            moved: false,
+        });
     }
 
     // One test: the table is the process's.
@@ -172,7 +186,10 @@ mod tests {
         each_heaviest_first(|site| seen.push(*site));
         assert_eq!(seen.len(), SITES);
         assert!(seen.windows(2).all(|pair| pair[0].bytes >= pair[1].bytes));
-        assert!(seen.iter().all(|site| site.calls == 3 && site.entry == "read" && site.threads == 1));
+        assert!(
+            seen.iter()
+                .all(|site| site.calls == 3 && site.entry == "read" && site.threads == 1)
+        );
         assert_eq!((seen[0].caller, seen[0].largest), (0x1000 + 255 * 5, 355));
         for site in 0..10 {
             call(0x9_0000 + site, 1);

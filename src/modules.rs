@@ -26,7 +26,11 @@ struct Search<'a> {
 
 /// The module of an address, if it is in one.
 pub(crate) fn of<'a>(address: usize) -> Option<Module<'a>> {
-    let mut search = Search { address, seen: 0, found: None };
+    let mut search = Search {
+        address,
+        seen: 0,
+        found: None,
+    };
     // SAFETY: the callback has the type that is asked for, and gets `search`.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
     search.found
@@ -41,12 +45,15 @@ unsafe extern "C" fn visit(info: *mut dl_phdr_info, _size: size_t, search: *mut 
     let segments = unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize) };
     let within = |segment: &&libc::Elf64_Phdr| {
         let start = bias.wrapping_add(segment.p_vaddr as usize);
-        segment.p_type == libc::PT_LOAD && search.address.wrapping_sub(start) < segment.p_memsz as usize
+        segment.p_type == libc::PT_LOAD
+            && search.address.wrapping_sub(start) < segment.p_memsz as usize
     };
     if !segments.iter().any(|segment| within(&segment)) {
         return 0;
     }
-    let notes = segments.iter().filter(|segment| segment.p_type == libc::PT_NOTE);
+    let notes = segments
+        .iter()
+        .filter(|segment| segment.p_type == libc::PT_NOTE);
     let build_id = notes
         .filter_map(|segment| {
             let start = bias.wrapping_add(segment.p_vaddr as usize) as *const u8;
@@ -70,7 +77,10 @@ fn build_id(mut notes: &[u8]) -> Option<&[u8]> {
     loop {
         let (header, rest) = notes.split_at_checked(12)?;
         let word = |at: usize| {
-            header.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes)
+            header
+                .get(at..at + 4)
+                .and_then(|bytes| bytes.try_into().ok())
+                .map_or(0, u32::from_le_bytes)
         };
         let (name, rest) = rest.split_at_checked((word(0) as usize).next_multiple_of(4))?;
         let (id, rest) = rest.split_at_checked((word(4) as usize).next_multiple_of(4))?;
@@ -94,8 +104,12 @@ mod tests {
 
     #[test]
     fn the_build_id_is_found_among_notes_and_torn_notes_are_none() {
-        let mut notes = vec![4, 0, 0, 0, 5, 0, 0, 0, 1, 0, 0, 0, b'G', b'N', b'U', 0, 1, 2, 3, 4, 5, 0, 0, 0];
-        notes.extend([4, 0, 0, 0, 3, 0, 0, 0, 3, 0, 0, 0, b'G', b'N', b'U', 0, 7, 8, 9, 0]);
+        let mut notes = vec![
+            4, 0, 0, 0, 5, 0, 0, 0, 1, 0, 0, 0, b'G', b'N', b'U', 0, 1, 2, 3, 4, 5, 0, 0, 0,
+        ];
+        notes.extend([
+            4, 0, 0, 0, 3, 0, 0, 0, 3, 0, 0, 0, b'G', b'N', b'U', 0, 7, 8, 9, 0,
+        ]);
         assert_eq!(build_id(&notes), Some(&[7, 8, 9][..]));
         for cut in 0..notes.len() {
             assert_eq!(build_id(&notes[..cut]), None, "{cut}");

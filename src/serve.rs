@@ -126,7 +126,11 @@ pub(crate) unsafe fn getrandom(
         return fall_through(len, door, Reason::Pointer);
     }
     // A short buffer is a moved thread's: there is nothing to judge.
-    let judged = if so_far == Take::Short { moved(len, door, caller) } else { judge(mode, len, door, caller) };
+    let judged = if so_far == Take::Short {
+        moved(len, door, caller)
+    } else {
+        judge(mode, len, door, caller)
+    };
     if let Err(reason) = judged {
         return fall_through(len, door, reason);
     }
@@ -167,13 +171,17 @@ pub(crate) struct Vectors<'a>(pub(crate) &'a [libc::iovec]);
 impl Vectors<'_> {
     /// The sum of their lengths.
     pub(crate) fn total(&self) -> usize {
-        self.0.iter().fold(0, |sum, vector| sum.saturating_add(vector.iov_len))
+        self.0
+            .iter()
+            .fold(0, |sum, vector| sum.saturating_add(vector.iov_len))
     }
 }
 
 impl Pieces for Vectors<'_> {
     fn pieces(&self) -> impl Iterator<Item = (*mut u8, usize)> {
-        self.0.iter().map(|vector| (vector.iov_base.cast(), vector.iov_len))
+        self.0
+            .iter()
+            .map(|vector| (vector.iov_base.cast(), vector.iov_len))
     }
 }
 
@@ -274,7 +282,11 @@ fn judge_read(
         if judged {
             refund(len);
         }
-        return Err(if urandom::hinted(fd) { Reason::Pointer } else { Reason::NotUrandom });
+        return Err(if urandom::hinted(fd) {
+            Reason::Pointer
+        } else {
+            Reason::NotUrandom
+        });
     }
     over(mode, standing, len, Door::Read, caller)
 }
@@ -296,7 +308,13 @@ fn judge(mode: Mode, len: usize, door: Door, caller: usize) -> Result<(), Reason
 
 /// What follows for a caller that is over its allowance, or in a mode without one.
 #[inline]
-fn over(mode: Mode, standing: Standing, len: usize, door: Door, caller: usize) -> Result<(), Reason> {
+fn over(
+    mode: Mode,
+    standing: Standing,
+    len: usize,
+    door: Door,
+    caller: usize,
+) -> Result<(), Reason> {
     match (mode, standing) {
         (Mode::Observe, _) => {
             stats::count_would_move(len, thread::note_heavy());
@@ -309,7 +327,11 @@ fn over(mode: Mode, standing: Standing, len: usize, door: Door, caller: usize) -
         _ if confine::confined() => Err(Reason::Confined),
         _ => {
             probes::moving(len, level());
-            if thread::move_here() { moved(len, door, caller) } else { Err(Reason::Unseeded) }
+            if thread::move_here() {
+                moved(len, door, caller)
+            } else {
+                Err(Reason::Unseeded)
+            }
         }
     }
 }
@@ -319,9 +341,21 @@ fn over(mode: Mode, standing: Standing, len: usize, door: Door, caller: usize) -
 fn moved(len: usize, door: Door, caller: usize) -> Result<(), Reason> {
     if report::wanted() {
         let (calls, bytes) = thread::drawn_with(len);
-        note(&Note { caller, door, len, calls, bytes, thread: Tls::here() as usize, moved: true });
+        note(&Note {
+            caller,
+            door,
+            len,
+            calls,
+            bytes,
+            thread: Tls::here() as usize,
+            moved: true,
+        });
     }
-    if thread::forgives() && thread::forgive(&policy()) { Err(Reason::Light) } else { Ok(()) }
+    if thread::forgives() && thread::forgive(&policy()) {
+        Err(Reason::Light)
+    } else {
+        Ok(())
+    }
 }
 
 /// Notes the site of a call that was judged.
@@ -329,7 +363,15 @@ fn moved(len: usize, door: Door, caller: usize) -> Result<(), Reason> {
 fn seen(len: usize, door: Door, caller: usize, moved: bool) {
     if report::wanted() {
         let thread = Tls::here() as usize;
-        note(&Note { caller, door, len, calls: 1, bytes: len as u64, thread, moved });
+        note(&Note {
+            caller,
+            door,
+            len,
+            calls: 1,
+            bytes: len as u64,
+            thread,
+            moved,
+        });
     }
 }
 

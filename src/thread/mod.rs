@@ -32,7 +32,9 @@ use crate::stats::{self, Door, Reason, Snapshot};
 use crate::{bucket, cpu, crng, real, sys, vdso};
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr::{read_volatile, write_volatile};
-use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, AtomicUsize, Ordering, compiler_fence};
+use core::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicU8, AtomicU64, AtomicUsize, Ordering, compiler_fence,
+};
 use page::{NoPage, Owned, Page};
 
 /// The magic of pages that are seeded: `ownpool_reseed` and a change of mode
@@ -47,13 +49,18 @@ pub(crate) struct Limits {
     pub(crate) forgive_ms: AtomicU64,
 }
 
-pub(crate) static LIMITS: Limits =
-    Limits { reseed_bytes: AtomicU64::new(0), reseed_secs: AtomicU64::new(0), forgive_ms: AtomicU64::new(0) };
+pub(crate) static LIMITS: Limits = Limits {
+    reseed_bytes: AtomicU64::new(0),
+    reseed_secs: AtomicU64::new(0),
+    forgive_ms: AtomicU64::new(0),
+};
 
 /// The pthread key whose destructor gives a page back; negative: none.
 static KEY: AtomicI32 = AtomicI32::new(-1);
 /// The thread that loaded the library. It may have a page without a destructor.
 static FIRST: AtomicUsize = AtomicUsize::new(0);
+/// Whether `init` has come by: before it, nobody can be moved yet.
+static STARTED: AtomicBool = AtomicBool::new(false);
 /// Whether anybody may be moved at all: one of the three below.
 static READY: AtomicU8 = AtomicU8::new(UNKNOWN);
 const UNKNOWN: u8 = 0;
@@ -179,7 +186,9 @@ unsafe fn forget(page: *mut Page) {
 unsafe fn count(page: *mut Page, len: usize, door: Door) {
     // SAFETY: the caller's contract; a door is an index of `calls`.
     unsafe {
-        let calls = (&raw mut (*page).counts.calls).cast::<u64>().add(door as usize);
+        let calls = (&raw mut (*page).counts.calls)
+            .cast::<u64>()
+            .add(door as usize);
         write_volatile(calls, read_volatile(calls) + 1);
         let bytes = &raw mut (*page).counts.bytes;
         write_volatile(bytes, read_volatile(bytes) + len as u64);
@@ -214,7 +223,12 @@ pub(crate) unsafe fn fill(
 /// # Safety
 /// `dest` is writable for `len`.
 #[inline(never)]
-pub(crate) unsafe fn fill_by_vdso(dest: *mut u8, len: usize, flags: c_uint, door: Door) -> Result<usize, Reason> {
+pub(crate) unsafe fn fill_by_vdso(
+    dest: *mut u8,
+    len: usize,
+    flags: c_uint,
+    door: Door,
+) -> Result<usize, Reason> {
     let tls = Tls::here();
     // SAFETY: as in `take`; the page holds a state of the right size and kind.
     // No magic is read or written: the vDSO copes with a wiped or dropped state
@@ -225,7 +239,7 @@ pub(crate) unsafe fn fill_by_vdso(dest: *mut u8, len: usize, flags: c_uint, door
             return Err(Reason::Busy);
         }
         fence();
-        let drawn = vdso::getrandom(dest, len, flags, (&raw mut (*page).vdso).cast()).unwrap_or(-1);
+        let drawn = vdso::getrandom(dest, len, flags, refill::vdso_state(page)).unwrap_or(-1);
         let done = usize::try_from(drawn).map_err(|_| Reason::Unseeded);
         if let Ok(done) = done {
             count(page, done, door);
@@ -295,7 +309,12 @@ pub(crate) fn move_here() -> bool {
     // SAFETY: this thread's own words. `home` is NEVER while we are at it, so a
     // signal handler, or a malloc that draws, finds the thread busy.
     unsafe {
-        if !Tls::turn_home(tls, tls::LIGHT, tls::NEVER) && !Tls::turn_home(tls, tls::NOTED, tls::NEVER) {
+        if !STARTED.load(Ordering::Relaxed) {
+            return false;
+        }
+        if !Tls::turn_home(tls, tls::LIGHT, tls::NEVER)
+            && !Tls::turn_home(tls, tls::NOTED, tls::NEVER)
+        {
             return false;
         }
         if READY.load(Ordering::Relaxed) == NO || !has_end(tls) {
@@ -331,7 +350,8 @@ unsafe fn ready(page: *mut Page) -> bool {
     if READY.load(Ordering::Relaxed) == UNKNOWN {
         // A host in FIPS mode wants the kernel's validated generator.
         let mut fips = [0; 1];
-        let fips = sys::read_file(c"/proc/sys/crypto/fips_enabled", &mut fips) == Ok(1) && fips == *b"1";
+        let fips =
+            sys::read_file(c"/proc/sys/crypto/fips_enabled", &mut fips) == Ok(1) && fips == *b"1";
         let wrong = FAIL_KNOWN_ANSWER.load(Ordering::Relaxed) != 0;
         // SAFETY: the caller's contract. In the page, because the buffer is larger
         // than the stack that we allow ourselves.
@@ -373,7 +393,10 @@ unsafe fn leave(tls: *mut Tls, home: usize) {
     // SAFETY: the caller's contract.
     unsafe {
         let page = Tls::home(tls) as *mut Page;
-        let owned = Owned { page, number: (*tls).number };
+        let owned = Owned {
+            page,
+            number: (*tls).number,
+        };
         Tls::take_slot(tls);
         Tls::set_home(tls, tls::NEVER);
         fence();
@@ -396,7 +419,9 @@ pub(crate) fn forgives() -> bool {
 #[cold]
 pub(crate) fn forgive(policy: &bucket::Policy) -> bool {
     let forgive_ms = LIMITS.forgive_ms.load(Ordering::Relaxed);
-    let Some(now_ms) = vdso::now_ms() else { return false };
+    let Some(now_ms) = vdso::now_ms() else {
+        return false;
+    };
     let tls = Tls::here();
     // SAFETY: as in `take`; the page is given back only with its slot taken.
     unsafe {
@@ -436,9 +461,16 @@ pub(crate) fn snapshot() -> Snapshot {
 /// Once, from `init`, on the thread that loads the library.
 pub(crate) fn start(settings: &Settings<'_>) {
     FAIL_KNOWN_ANSWER.store(u8::from(settings.test.fail_known_answer), Ordering::Relaxed);
-    LIMITS.reseed_bytes.store(settings.reseed_bytes, Ordering::Relaxed);
-    LIMITS.reseed_secs.store(settings.reseed_secs, Ordering::Relaxed);
-    LIMITS.forgive_ms.store(settings.forgive_secs.saturating_mul(1000), Ordering::Relaxed);
+    LIMITS
+        .reseed_bytes
+        .store(settings.reseed_bytes, Ordering::Relaxed);
+    LIMITS
+        .reseed_secs
+        .store(settings.reseed_secs, Ordering::Relaxed);
+    LIMITS.forgive_ms.store(
+        settings.forgive_secs.saturating_mul(1000),
+        Ordering::Relaxed,
+    );
     handout::WIDE.store(cpu::has_avx512(), Ordering::Relaxed);
     FIRST.store(Tls::here() as usize, Ordering::Relaxed);
     // Numbers of 32 and more live in a second-level block that glibc allocates
@@ -449,4 +481,5 @@ pub(crate) fn start(settings: &Settings<'_>) {
     if made && key < 32 {
         KEY.store(key as c_int, Ordering::Relaxed);
     }
+    STARTED.store(true, Ordering::Release);
 }
