@@ -148,7 +148,7 @@ pub unsafe extern "C" fn ownpool_getrandom(
         }
         match serve::getrandom(dest, len, flags, Door::Api, 0, so_far) {
             Outcome::Served(done) => done as ssize_t,
-            Outcome::FallThrough(_) => real::getrandom(dest, len, flags),
+            Outcome::FallThrough => real::getrandom(dest, len, flags),
         }
     }
 }
@@ -259,10 +259,10 @@ pub unsafe extern "C" fn ownpool_stats(out: *mut ownpool_stats, size: size_t) ->
 /// `mode` is null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ownpool_set_mode(mode: *const c_char) -> c_int {
-    // SAFETY: the caller's contract.
     let name = if mode.is_null() {
         b""
     } else {
+        // SAFETY: the caller's contract.
         unsafe { CStr::from_ptr(mode) }.to_bytes()
     };
     match Mode::parse(name) {

@@ -71,10 +71,10 @@ unsafe extern "C" fn forked() {
 /// # Safety
 /// Null, or a C string that stays.
 unsafe fn text_at<'a>(text: *const c_char) -> &'a [u8] {
-    // SAFETY: the caller's contract.
     if text.is_null() {
         b""
     } else {
+        // SAFETY: the caller's contract.
         unsafe { CStr::from_ptr(text) }.to_bytes()
     }
 }

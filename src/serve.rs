@@ -21,7 +21,7 @@ pub(crate) enum Outcome {
     /// Answered with this many bytes.
     Served(usize),
     /// The real function answers.
-    FallThrough(Reason),
+    FallThrough,
 }
 
 /// The mode in force. `Off` until `init` has run: other libraries' constructors
@@ -114,7 +114,7 @@ pub(crate) unsafe fn getrandom(
 ) -> Outcome {
     let mode = mode();
     if mode == Mode::Off {
-        return Outcome::FallThrough(Reason::Mode);
+        return Outcome::FallThrough;
     }
     if so_far == Take::Lost {
         return fall_through(len, door, Reason::Unseeded);
@@ -194,7 +194,7 @@ impl Pieces for Vectors<'_> {
 pub(crate) unsafe fn read(fd: c_int, wanted: &impl Pieces, caller: usize) -> Outcome {
     let mode = mode();
     if mode == Mode::Off {
-        return Outcome::FallThrough(Reason::Mode);
+        return Outcome::FallThrough;
     }
     let mut len = 0usize;
     let mut first = core::ptr::null_mut();
@@ -215,7 +215,7 @@ pub(crate) unsafe fn read(fd: c_int, wanted: &impl Pieces, caller: usize) -> Out
         return fall_through(len, Door::Read, Reason::Confined);
     }
     if urandom::unsure(fd) && !urandom::make_sure(fd) {
-        return Outcome::FallThrough(Reason::NotUrandom);
+        return Outcome::FallThrough;
     }
     let judged = judge_read(mode, fd, first.cast(), first_len, len, caller);
     if let Err(reason) = judged {
@@ -223,7 +223,7 @@ pub(crate) unsafe fn read(fd: c_int, wanted: &impl Pieces, caller: usize) -> Out
             // Not a request for randomness at all: nothing is counted but that.
             Reason::NotUrandom => {
                 stats::count_not_urandom();
-                Outcome::FallThrough(reason)
+                Outcome::FallThrough
             }
             _ => fall_through(len, Door::Read, reason),
         };
@@ -416,5 +416,5 @@ fn fall_through(len: usize, door: Door, reason: Reason) -> Outcome {
     if !matches!(reason, Reason::Light | Reason::Mode) {
         probes::fell_through(reason, len);
     }
-    Outcome::FallThrough(reason)
+    Outcome::FallThrough
 }
