@@ -7,11 +7,11 @@
 //! descriptor and confinement. `hooks` and `api` call it.
 
 use crate::bucket::{Charge, Policy, Verdict};
-use crate::callers::{Note, note};
+use crate::callers::{self, Note, note};
 use crate::settings::{Mode, Settings};
 use crate::stats::{self, Door, Reason};
 use crate::thread::{self, SMALL, Standing, Take, Tls};
-use crate::{confine, probes, real, report, urandom, vdso};
+use crate::{confine, probes, real, urandom, vdso};
 use core::ffi::{c_int, c_uint, c_void};
 use core::iter;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -339,7 +339,7 @@ fn over(
 /// A thread that has a page leaves the fast path.
 #[inline]
 fn moved(len: usize, door: Door, caller: usize) -> Result<(), Reason> {
-    if report::wanted() {
+    if callers::wanted() {
         let (calls, bytes) = thread::drawn_with(len);
         note(&Note {
             caller,
@@ -361,7 +361,7 @@ fn moved(len: usize, door: Door, caller: usize) -> Result<(), Reason> {
 /// Notes the site of a call that was judged.
 #[inline]
 fn seen(len: usize, door: Door, caller: usize, moved: bool) {
-    if report::wanted() {
+    if callers::wanted() {
         let thread = Tls::here() as usize;
         note(&Note {
             caller,
