@@ -18,7 +18,10 @@ const KINDS: &[&[(&str, &str)]] = &[
     &[("OWNPOOL_TEST", "wipe")],
     &[("OWNPOOL_TEST", "novdso")],
     &[("OWNPOOL_RESEED_BYTES", "1G")],
-    &[("OWNPOOL_RESEED_BYTES", "1G"), ("OWNPOOL_TEST", "wipe,novdso")],
+    &[
+        ("OWNPOOL_RESEED_BYTES", "1G"),
+        ("OWNPOOL_TEST", "wipe,novdso"),
+    ],
     &[("OWNPOOL_MODE", "always"), ("OWNPOOL_RESEED_BYTES", "1G")],
     &[("OWNPOOL_MODE", "vdso")],
     &[("OWNPOOL_TEST", "kat"), ("MOVES", "0")],
