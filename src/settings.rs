@@ -443,9 +443,9 @@ mod tests {
             Err(Complaint::NotATest)
         );
         assert_eq!(with("OWNPOOL_RATES", "1"), Err(Complaint::UnknownName));
-        let long = [b'x'; STATS_MAX + 1];
+        let (mut settings, long) = (Settings::DEFAULT, [b'x'; STATS_MAX + 1]);
         assert_eq!(
-            Settings::DEFAULT.set(b"OWNPOOL_STATS", &long),
+            settings.set(b"OWNPOOL_STATS", &long),
             Err(Complaint::TooLong)
         );
     }
