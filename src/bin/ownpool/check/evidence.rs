@@ -21,18 +21,23 @@ fn imported(facts: &Facts, kind: Kind) -> Vec<&'static str> {
 }
 
 /// Whose generator this file holds, if it holds one.
-pub(crate) fn holds_drbg(facts: &Facts) -> Option<String> {
-    let defined = facts
-        .defines
-        .iter()
-        .find(|(_, kind)| **kind == Kind::Drbg)
-        .map(|(name, _)| (*name).to_string());
-    defined.or_else(|| facts.embeds.map(String::from))
+pub(crate) fn holds_drbg(facts: &Facts) -> Option<&'static str> {
+    best_known(facts.defines.iter()).or(facts.embeds)
+}
+
+/// Of several entries to a generator, the one that people know.
+fn best_known<'a>(
+    names: impl Iterator<Item = (&'a &'static str, &'a Kind)>,
+) -> Option<&'static str> {
+    let drbg = names
+        .filter(|(_, kind)| **kind == Kind::Drbg)
+        .map(|(name, _)| *name);
+    drbg.max_by_key(|name| *name == "RAND_bytes")
 }
 
 /// The generator that this file asks instead of the kernel, if it asks one.
 pub(crate) fn asks_drbg(facts: &Facts) -> Option<&'static str> {
-    imported(facts, Kind::Drbg).first().copied()
+    best_known(facts.imports.iter())
 }
 
 /// Names that the program itself puts in front of ours: it is searched before any preload.
@@ -75,7 +80,7 @@ pub(crate) fn of(object: &Object, closure: &Closure) -> Vec<String> {
     if !imported(facts, Kind::Device).is_empty() {
         reasons.push(format!("{path} uses std::random_device"));
     }
-    if facts.names_getrandom && !imported(facts, Kind::Lookup).is_empty() {
+    if facts.names_getrandom && doors.is_empty() && !imported(facts, Kind::Lookup).is_empty() {
         reasons.push(format!("{path} looks getrandom up at run time"));
     }
     if facts.names_urandom {

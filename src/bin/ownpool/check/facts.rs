@@ -21,11 +21,10 @@ const LOADS_NUMBER: [&[u8]; 1] = [b"\xbf\x3e\x01\x00\x00"]; // mov $318, %edi
 #[cfg(target_arch = "aarch64")]
 const LOADS_NUMBER: [&[u8]; 2] = [b"\xc0\x22\x80\x52", b"\xc0\x22\x80\xd2"]; // mov w0 or x0, #278
 
-/// Source names that generators leave in error tables even when symbols are stripped.
-const DRBG_SOURCES: [(&[u8], &str); 3] = [
+/// Source names that generators leave in their error tables even when symbols are stripped.
+const DRBG_SOURCES: [(&[u8], &str); 2] = [
     (b"crypto/rand/rand_lib.c", "OpenSSL"),
-    (b"fipsmodule/rand/", "BoringSSL"),
-    (b"lib/crypt/../nettle/rnd", "GnuTLS"),
+    (b"crypto/fipsmodule/rand/rand.c", "BoringSSL"),
 ];
 
 /// How the file comes to run.
@@ -165,7 +164,7 @@ impl Facts {
         self.names_urandom = has(b"/dev/urandom");
         self.embeds = DRBG_SOURCES
             .iter()
-            .find(|(text, _)| has(text))
+            .find(|(text, _)| has_c_text(data, text))
             .map(|(_, whose)| *whose);
         self.rust = self.go.is_none() && has(b"/rustc/");
         let strings = dynamic.map(|dynamic| dynamic.strings.as_ptr_range());
@@ -191,6 +190,15 @@ impl Facts {
                 .and_then(|at| version(data.get(at + 16..)?));
         }
     }
+}
+
+/// Whether a C text ends so. Without the NUL, programs that merely look for it, as this one
+/// does, would have it too. (BoringSSL's newer sources end in `.cc.inc`.)
+fn has_c_text(data: &[u8], text: &[u8]) -> bool {
+    memmem::find_iter(data, text).any(|at| {
+        let rest = data.get(at + text.len()..).unwrap_or_default();
+        rest.starts_with(b"\0") || rest.starts_with(b"c.inc\0")
+    })
 }
 
 /// The bytes of the segments that are loaded with these flags, each byte once: a hostile

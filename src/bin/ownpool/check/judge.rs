@@ -152,7 +152,10 @@ pub(crate) fn by_closure(
     let argv0 = basename(found.argv0.as_bytes());
     let executable = basename(found.path.as_os_str().as_bytes());
     if !settings.acts_in(argv0, executable) {
-        let names = format!("{} ({})", plain(argv0), plain(executable));
+        let names = match argv0 == executable {
+            true => plain(argv0),
+            false => format!("{} ({})", plain(argv0), plain(executable)),
+        };
         against.push(match settings.acts_in(b"", b"") {
             true => format!(
                 "OWNPOOL_SKIP ({}) keeps the library out of {names}",
@@ -171,12 +174,13 @@ pub(crate) fn by_closure(
         against.push("this kernel wipes no page on fork: no thread is moved".into());
     }
     let (mut evidence, drbg) = weigh(closure);
+    let nothing = evidence.is_empty() && drbg.is_none();
     let helps = against.is_empty()
         && drbg.as_ref().is_none_or(|drbg| drbg.is_beside)
         && !evidence.is_empty();
     let mut reasons = against;
     reasons.extend(drbg.map(|drbg| drbg.words));
-    if evidence.is_empty() {
+    if nothing {
         reasons.push("neither it nor its libraries ask the kernel for randomness by a name that can be replaced".into());
     }
     let hidden = evidence::own_doors(&program.facts);

@@ -111,6 +111,11 @@ pub(crate) fn main(args: &Args) -> ExitCode {
                     Err(why) => return say::failure(why),
                 }
             }
+            if observed.is_none() && judgement.verdict == Verdict::Helps {
+                judgement.reasons.push(
+                    "whether it asks for enough to be moved, no file tells: --run does".into(),
+                );
+            }
             judgement
         }
     };
