@@ -18,7 +18,14 @@
 //! symbols is short enough to read. `abort` in it would mean that a path that
 //! panics is left in the build; a test compares the list.
 #![cfg_attr(not(test), no_std)]
-#![cfg_attr(test, allow(dead_code, unused_imports, reason = "unit tests build without the hooks"))]
+#![cfg_attr(
+    test,
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "unit tests build without the hooks"
+    )
+)]
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("ownpool is written for Linux on x86-64");

@@ -28,7 +28,10 @@ struct Static<T>(UnsafeCell<T>);
 // SAFETY: each user below says who else may be there.
 unsafe impl<T> Sync for Static<T> {}
 
-static PLAN: Static<Plan> = Static(UnsafeCell::new(Plan { target: Line::new(), program: Line::new() }));
+static PLAN: Static<Plan> = Static(UnsafeCell::new(Plan {
+    target: Line::new(),
+    program: Line::new(),
+}));
 static TEXT: Static<Line<{ 160 << 10 }>> = Static(UnsafeCell::new(Line::new()));
 static PATH: Static<Line<2048>> = Static(UnsafeCell::new(Line::new()));
 static WANTED: AtomicBool = AtomicBool::new(false);
@@ -43,9 +46,12 @@ pub(crate) fn start(settings: &Settings<'_>, program: &[u8]) {
     // SAFETY: `init` runs once, and nobody reads the plan before WANTED is set.
     let plan = unsafe { &mut *PLAN.0.get() };
     plan.target.push(settings.stats);
-    plan.program.push(program.get(..program.len().min(255)).unwrap_or_default());
+    plan.program
+        .push(program.get(..program.len().min(255)).unwrap_or_default());
     if settings.stats == b"stderr" {
-        let Ok(identity) = sys::identity(2) else { return };
+        let Ok(identity) = sys::identity(2) else {
+            return;
+        };
         STDERR_DEVICE.store(identity.device, Relaxed);
         STDERR_INODE.store(identity.inode, Relaxed);
     }
@@ -85,7 +91,8 @@ static FINISH: extern "C" fn() = finish;
 fn send(plan: &Plan, line: &[u8], pid: u64) {
     if plan.target.bytes() == b"stderr" {
         let same = sys::identity(2).is_ok_and(|identity| {
-            identity.device == STDERR_DEVICE.load(Relaxed) && identity.inode == STDERR_INODE.load(Relaxed)
+            identity.device == STDERR_DEVICE.load(Relaxed)
+                && identity.inode == STDERR_INODE.load(Relaxed)
         });
         if same {
             sys::write(2, line);
@@ -96,9 +103,15 @@ fn send(plan: &Plan, line: &[u8], pid: u64) {
     let path = unsafe { &mut *PATH.0.get() };
     expand(path, plan.target.bytes(), plan.program.bytes(), pid);
     path.push(b"\0");
-    let Ok(path) = CStr::from_bytes_with_nul(path.bytes()) else { return };
-    let flags =
-        libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let Ok(path) = CStr::from_bytes_with_nul(path.bytes()) else {
+        return;
+    };
+    let flags = libc::O_WRONLY
+        | libc::O_APPEND
+        | libc::O_CREAT
+        | libc::O_CLOEXEC
+        | libc::O_NOFOLLOW
+        | libc::O_NONBLOCK;
     if let Ok(fd) = sys::open(path, flags) {
         sys::write(fd, line);
         sys::close(fd);
@@ -109,7 +122,14 @@ fn send(plan: &Plan, line: &[u8], pid: u64) {
 fn expand(path: &mut Line<2048>, target: &[u8], program: &[u8], pid: u64) {
     let mut rest = target.iter();
     while let Some(&byte) = rest.next() {
-        match (byte, if byte == b'%' { rest.as_slice().first() } else { None }) {
+        match (
+            byte,
+            if byte == b'%' {
+                rest.as_slice().first()
+            } else {
+                None
+            },
+        ) {
             (b'%', Some(b'p')) => path.push_number(pid),
             (b'%', Some(b'n')) => path.push(basename(program)),
             (b'%', Some(b'%')) => path.push(b"%"),
@@ -124,17 +144,24 @@ fn expand(path: &mut Line<2048>, target: &[u8], program: &[u8], pid: u64) {
 
 /// The line itself.
 fn describe<const N: usize>(text: &mut Line<N>, now: &Snapshot, program: &[u8], pid: u64) {
-    text.push(b"{\"ownpool\":\"").push(env!("CARGO_PKG_VERSION").as_bytes());
-    text.push(b"\",\"backend\":\"").push(cpu::backend_in_use().as_bytes());
+    text.push(b"{\"ownpool\":\"")
+        .push(env!("CARGO_PKG_VERSION").as_bytes());
+    text.push(b"\",\"backend\":\"")
+        .push(cpu::backend_in_use().as_bytes());
     text.push(b"\",\"pid\":").push_number(pid);
     text.push(b",\"program\":\"").push_json(program);
-    text.push(b"\",\"mode\":\"").push(serve::mode().name().as_bytes());
-    text.push(b"\",\"threads_moved\":").push_number(now.threads_moved);
-    text.push(b",\"kernel\":{\"calls\":").push_number(now.kernel_calls);
+    text.push(b"\",\"mode\":\"")
+        .push(serve::mode().name().as_bytes());
+    text.push(b"\",\"threads_moved\":")
+        .push_number(now.threads_moved);
+    text.push(b",\"kernel\":{\"calls\":")
+        .push_number(now.kernel_calls);
     text.push(b",\"bytes\":").push_number(now.kernel_bytes);
-    text.push(b"},\"private\":{\"calls\":").push_number(now.private_calls);
+    text.push(b"},\"private\":{\"calls\":")
+        .push_number(now.private_calls);
     text.push(b",\"bytes\":").push_number(now.private_bytes);
-    text.push(b"},\"would_move\":{\"threads\":").push_number(now.would_move_threads);
+    text.push(b"},\"would_move\":{\"threads\":")
+        .push_number(now.would_move_threads);
     text.push(b",\"calls\":").push_number(now.would_move_calls);
     text.push(b",\"bytes\":").push_number(now.would_move_bytes);
     text.push(b"},\"refills\":").push_number(now.refills);
@@ -143,7 +170,10 @@ fn describe<const N: usize>(text: &mut Line<N>, now: &Snapshot, program: &[u8], 
     let entries = Door::ALL.iter().map(|door| door.name()).zip(now.entries);
     members(text, entries);
     text.push(b",\"fell_through\":");
-    let causes = Reason::REPORTED.iter().map(|reason| reason.name()).zip(now.fell_through);
+    let causes = Reason::REPORTED
+        .iter()
+        .map(|reason| reason.name())
+        .zip(now.fell_through);
     members(text, causes);
     text.push(b"}\n");
 }
@@ -152,7 +182,10 @@ fn describe<const N: usize>(text: &mut Line<N>, now: &Snapshot, program: &[u8], 
 fn members<const N: usize>(text: &mut Line<N>, members: impl Iterator<Item = (&'static str, u64)>) {
     let mut before: &[u8] = b"{\"";
     for (name, value) in members {
-        text.push(before).push(name.as_bytes()).push(b"\":").push_number(value);
+        text.push(before)
+            .push(name.as_bytes())
+            .push(b"\":")
+            .push_number(value);
         before = b",\"";
     }
     text.push(b"}");

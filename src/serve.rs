@@ -164,13 +164,17 @@ pub(crate) struct Vectors<'a>(pub(crate) &'a [libc::iovec]);
 impl Vectors<'_> {
     /// The sum of their lengths.
     pub(crate) fn total(&self) -> usize {
-        self.0.iter().fold(0, |sum, vector| sum.saturating_add(vector.iov_len))
+        self.0
+            .iter()
+            .fold(0, |sum, vector| sum.saturating_add(vector.iov_len))
     }
 }
 
 impl Pieces for Vectors<'_> {
     fn pieces(&self) -> impl Iterator<Item = (*mut u8, usize)> {
-        self.0.iter().map(|vector| (vector.iov_base.cast(), vector.iov_len))
+        self.0
+            .iter()
+            .map(|vector| (vector.iov_base.cast(), vector.iov_len))
     }
 }
 
@@ -267,7 +271,11 @@ fn judge_read(
         if judged {
             refund(len);
         }
-        return Err(if urandom::hinted(fd) { Reason::Pointer } else { Reason::NotUrandom });
+        return Err(if urandom::hinted(fd) {
+            Reason::Pointer
+        } else {
+            Reason::NotUrandom
+        });
     }
     over(mode, standing, len, Door::Read, caller)
 }
@@ -287,7 +295,13 @@ fn judge(mode: Mode, len: usize, door: Door, caller: usize) -> Result<(), Reason
 }
 
 /// What follows for a caller that is over its allowance, or in a mode without one.
-fn over(mode: Mode, standing: Standing, len: usize, door: Door, caller: usize) -> Result<(), Reason> {
+fn over(
+    mode: Mode,
+    standing: Standing,
+    len: usize,
+    door: Door,
+    caller: usize,
+) -> Result<(), Reason> {
     if mode == Mode::Observe {
         stats::count_would_move(len, thread::note_heavy());
         return Err(Reason::Mode);
@@ -303,7 +317,11 @@ fn over(mode: Mode, standing: Standing, len: usize, door: Door, caller: usize) -
         _ if confine::confined() => Err(Reason::Confined),
         _ => {
             probes::moving(len, level());
-            if thread::move_here() { Ok(()) } else { Err(Reason::Unseeded) }
+            if thread::move_here() {
+                Ok(())
+            } else {
+                Err(Reason::Unseeded)
+            }
         }
     }
 }

@@ -15,12 +15,19 @@ pub struct Line<const N: usize> {
 impl<const N: usize> Line<N> {
     /// Empty text.
     pub const fn new() -> Line<N> {
-        Line { bytes: [0; N], len: 0, fits: true }
+        Line {
+            bytes: [0; N],
+            len: 0,
+            fits: true,
+        }
     }
 
     /// Appends bytes, all of them or none.
     pub fn push(&mut self, text: &[u8]) -> &mut Line<N> {
-        let place = self.len.checked_add(text.len()).and_then(|end| self.bytes.get_mut(self.len..end));
+        let place = self
+            .len
+            .checked_add(text.len())
+            .and_then(|end| self.bytes.get_mut(self.len..end));
         match place {
             Some(place) => {
                 // Byte by byte: `copy_from_slice` would keep a panic for unequal lengths.
@@ -67,7 +74,8 @@ impl<const N: usize> Line<N> {
         for &byte in text {
             match byte {
                 b'"' | b'\\' | 0..=0x1f | 0x7f..=0xff => {
-                    self.push(if byte < 0x10 { b"\\u000" } else { b"\\u00" }).push_hex(u64::from(byte));
+                    self.push(if byte < 0x10 { b"\\u000" } else { b"\\u00" })
+                        .push_hex(u64::from(byte));
                 }
                 _ => {
                     self.push(&[byte]);
@@ -80,9 +88,17 @@ impl<const N: usize> Line<N> {
     /// Appends at most 40 bytes of somebody's text, anything unprintable as `?`.
     pub fn push_shown(&mut self, text: &[u8]) -> &mut Line<N> {
         for &byte in text.iter().take(40) {
-            self.push(&[if byte.is_ascii_graphic() || byte == b' ' { byte } else { b'?' }]);
+            self.push(&[if byte.is_ascii_graphic() || byte == b' ' {
+                byte
+            } else {
+                b'?'
+            }]);
         }
-        if text.len() > 40 { self.push(b"...") } else { self }
+        if text.len() > 40 {
+            self.push(b"...")
+        } else {
+            self
+        }
     }
 
     /// The text so far.
@@ -108,11 +124,20 @@ mod tests {
 
     #[test]
     fn numbers_in_both_bases() {
-        for (number, decimal, hexadecimal) in
-            [(0, "0", "0"), (7, "7", "7"), (255, "255", "ff"), (u64::MAX, "18446744073709551615", "ffffffffffffffff")]
-        {
-            assert_eq!(Line::<32>::new().push_number(number).bytes(), decimal.as_bytes());
-            assert_eq!(Line::<32>::new().push_hex(number).bytes(), hexadecimal.as_bytes());
+        for (number, decimal, hexadecimal) in [
+            (0, "0", "0"),
+            (7, "7", "7"),
+            (255, "255", "ff"),
+            (u64::MAX, "18446744073709551615", "ffffffffffffffff"),
+        ] {
+            assert_eq!(
+                Line::<32>::new().push_number(number).bytes(),
+                decimal.as_bytes()
+            );
+            assert_eq!(
+                Line::<32>::new().push_hex(number).bytes(),
+                hexadecimal.as_bytes()
+            );
         }
     }
 

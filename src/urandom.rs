@@ -34,7 +34,9 @@ pub(crate) fn hinted(fd: c_int) -> bool {
 
 /// Sets or clears the hint of a number.
 pub(crate) fn hint(fd: c_int, worth_asking: bool) {
-    let Some(word) = HINTS.get(fd as u32 as usize / 64) else { return };
+    let Some(word) = HINTS.get(fd as u32 as usize / 64) else {
+        return;
+    };
     // Most opens are of something else, on a number that never was urandom:
     // no shared line is written for them.
     if worth_asking {

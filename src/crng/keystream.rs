@@ -39,7 +39,10 @@ impl Keystream {
     #[inline(always)]
     pub fn key(&mut self, key: &[u8; KEY]) {
         // Every word is overwritten, so the old value need not be zeroized first.
-        mem::forget(mem::replace(&mut self.0, ChaCha20LegacyCore::new(key.into(), &[0; 8].into())));
+        mem::forget(mem::replace(
+            &mut self.0,
+            ChaCha20LegacyCore::new(key.into(), &[0; 8].into()),
+        ));
     }
 
     /// Fills `dest` with whole blocks of keystream. Bytes of `dest` after the

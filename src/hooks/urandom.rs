@@ -20,7 +20,10 @@ unsafe fn opened(fd: c_int, path: *const c_char, flags: c_int) -> c_int {
     if fd >= 0 {
         let readable = flags & libc::O_ACCMODE != libc::O_WRONLY && flags & libc::O_PATH == 0;
         // SAFETY: the caller's contract.
-        urandom::hint(fd, readable && unsafe { urandom::sounds_random(path.cast()) });
+        urandom::hint(
+            fd,
+            readable && unsafe { urandom::sounds_random(path.cast()) },
+        );
     }
     fd
 }
@@ -128,7 +131,12 @@ hook! {
     caller in "rcx" => read_from, like libc::read
 }
 
-unsafe extern "C" fn read_from(fd: c_int, dest: *mut c_void, len: size_t, caller: usize) -> ssize_t {
+unsafe extern "C" fn read_from(
+    fd: c_int,
+    dest: *mut c_void,
+    len: size_t,
+    caller: usize,
+) -> ssize_t {
     // SAFETY: the caller's contract with read(2).
     unsafe {
         if urandom::hinted(fd)
@@ -235,8 +243,11 @@ checked_preads! {
 /// As readv(2).
 #[inline]
 unsafe fn vectors<'a>(vectors: *const iovec, count: c_int) -> Option<Vectors<'a>> {
-    let count = usize::try_from(count).ok().filter(|count| (1..=1024).contains(count))?;
-    let plain = serve::plain(vectors.cast_mut().cast(), count * size_of::<iovec>()) && vectors.is_aligned();
+    let count = usize::try_from(count)
+        .ok()
+        .filter(|count| (1..=1024).contains(count))?;
+    let plain =
+        serve::plain(vectors.cast_mut().cast(), count * size_of::<iovec>()) && vectors.is_aligned();
     // SAFETY: the caller's contract; what the kernel would refuse outright is left to it.
     plain.then(|| Vectors(unsafe { slice::from_raw_parts(vectors, count) }))
 }
@@ -247,7 +258,12 @@ hook! {
     caller in "rcx" => readv_from, like libc::readv
 }
 
-unsafe extern "C" fn readv_from(fd: c_int, list: *const iovec, count: c_int, caller: usize) -> ssize_t {
+unsafe extern "C" fn readv_from(
+    fd: c_int,
+    list: *const iovec,
+    count: c_int,
+    caller: usize,
+) -> ssize_t {
     // SAFETY: the caller's contract with readv(2).
     unsafe {
         if urandom::hinted(fd)

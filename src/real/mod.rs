@@ -150,13 +150,22 @@ struct Search {
 pub(crate) fn resolve() {
     const { assert!(size_of::<u64>() * 8 >= 34) };
     let all = (1u64 << NAMES.len()) - 1;
-    let mut search =
-        Search { own: resolve as *const () as usize, passed: false, seen: 0, missing: all, early: 0 };
+    let mut search = Search {
+        own: resolve as *const () as usize,
+        passed: false,
+        seen: 0,
+        missing: all,
+        early: 0,
+    };
     // SAFETY: the callback has the type that is asked for, and gets `search`.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
 }
 
-unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: size_t, search: *mut c_void) -> c_int {
+unsafe extern "C" fn visit(
+    info: *mut libc::dl_phdr_info,
+    _size: size_t,
+    search: *mut c_void,
+) -> c_int {
     // SAFETY: both are what dl_iterate_phdr(3) and `resolve` promise.
     let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
     search.seen += 1;
@@ -185,7 +194,11 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: size_t, search:
         }
         if let Some(address) = image.function(name) {
             pointer.store(address as *mut (), Relaxed);
-            if search.passed { search.missing &= !bit } else { search.early |= bit }
+            if search.passed {
+                search.missing &= !bit
+            } else {
+                search.early |= bit
+            }
         }
     }
     0

@@ -186,10 +186,24 @@ mod tests {
                 let whole = from.clone();
                 let mut dest = vec![0xee; len + 64];
                 // SAFETY: both are longer than `shift + len`.
-                unsafe { hand_out(from[shift..].as_mut_ptr(), dest[32 - shift..].as_mut_ptr(), len) };
+                unsafe {
+                    hand_out(
+                        from[shift..].as_mut_ptr(),
+                        dest[32 - shift..].as_mut_ptr(),
+                        len,
+                    )
+                };
                 assert_eq!(dest[32 - shift..][..len], whole[shift..][..len], "{len}");
-                assert!(dest[..32 - shift].iter().chain(&dest[32 - shift + len..]).all(|&b| b == 0xee));
-                assert!(from[shift..][..len].iter().all(|&b| b == 0), "{len} not erased");
+                assert!(
+                    dest[..32 - shift]
+                        .iter()
+                        .chain(&dest[32 - shift + len..])
+                        .all(|&b| b == 0xee)
+                );
+                assert!(
+                    from[shift..][..len].iter().all(|&b| b == 0),
+                    "{len} not erased"
+                );
                 assert_eq!(from[..shift], whole[..shift]);
                 assert_eq!(from[shift + len..], whole[shift + len..]);
             }

@@ -47,8 +47,11 @@ pub(crate) struct Limits {
     pub(crate) forgive_ms: AtomicU64,
 }
 
-pub(crate) static LIMITS: Limits =
-    Limits { reseed_bytes: AtomicU64::new(0), reseed_secs: AtomicU64::new(0), forgive_ms: AtomicU64::new(0) };
+pub(crate) static LIMITS: Limits = Limits {
+    reseed_bytes: AtomicU64::new(0),
+    reseed_secs: AtomicU64::new(0),
+    forgive_ms: AtomicU64::new(0),
+};
 
 /// The pthread key whose destructor gives a page back; negative: none.
 static KEY: AtomicI32 = AtomicI32::new(-1);
@@ -179,7 +182,9 @@ unsafe fn forget(page: *mut Page) {
 unsafe fn count(page: *mut Page, len: usize, door: Door) {
     // SAFETY: the caller's contract; a door is an index of `calls`.
     unsafe {
-        let calls = (&raw mut (*page).counts.calls).cast::<u64>().add(door as usize);
+        let calls = (&raw mut (*page).counts.calls)
+            .cast::<u64>()
+            .add(door as usize);
         write_volatile(calls, read_volatile(calls) + 1);
         let bytes = &raw mut (*page).counts.bytes;
         write_volatile(bytes, read_volatile(bytes) + len as u64);
@@ -214,7 +219,12 @@ pub(crate) unsafe fn fill(
 /// # Safety
 /// `dest` is writable for `len`.
 #[inline(never)]
-pub(crate) unsafe fn fill_by_vdso(dest: *mut u8, len: usize, flags: c_uint, door: Door) -> Result<usize, Reason> {
+pub(crate) unsafe fn fill_by_vdso(
+    dest: *mut u8,
+    len: usize,
+    flags: c_uint,
+    door: Door,
+) -> Result<usize, Reason> {
     let tls = Tls::here();
     // SAFETY: as in `take`; the page holds a state of the right size and kind.
     // No magic is read or written: the vDSO copes with a wiped or dropped state
@@ -271,7 +281,9 @@ pub(crate) fn move_here() -> bool {
     // SAFETY: this thread's own words. `home` is NEVER while we are at it, so a
     // signal handler, or a malloc that draws, finds the thread busy.
     unsafe {
-        if !Tls::turn_home(tls, tls::LIGHT, tls::NEVER) && !Tls::turn_home(tls, tls::NOTED, tls::NEVER) {
+        if !Tls::turn_home(tls, tls::LIGHT, tls::NEVER)
+            && !Tls::turn_home(tls, tls::NOTED, tls::NEVER)
+        {
             return false;
         }
         if READY.load(Ordering::Relaxed) == NO || !has_end(tls) {
@@ -307,7 +319,8 @@ unsafe fn ready(page: *mut Page) -> bool {
     if READY.load(Ordering::Relaxed) == UNKNOWN {
         // A host in FIPS mode wants the kernel's validated generator.
         let mut fips = [0; 1];
-        let fips = sys::read_file(c"/proc/sys/crypto/fips_enabled", &mut fips) == Ok(1) && fips == *b"1";
+        let fips =
+            sys::read_file(c"/proc/sys/crypto/fips_enabled", &mut fips) == Ok(1) && fips == *b"1";
         let wrong = FAIL_KNOWN_ANSWER.load(Ordering::Relaxed) != 0;
         // SAFETY: the caller's contract. In the page, because the buffer is larger
         // than the stack that we allow ourselves.
@@ -349,7 +362,10 @@ unsafe fn leave(tls: *mut Tls, home: usize) {
     // SAFETY: the caller's contract.
     unsafe {
         let page = Tls::home(tls) as *mut Page;
-        let owned = Owned { page, number: (*tls).number };
+        let owned = Owned {
+            page,
+            number: (*tls).number,
+        };
         Tls::take_slot(tls);
         Tls::set_home(tls, tls::NEVER);
         fence();
@@ -368,7 +384,9 @@ pub(crate) fn forgive(policy: &bucket::Policy) -> bool {
     if forgive_ms == 0 {
         return false;
     }
-    let Some(now_ms) = vdso::now_ms() else { return false };
+    let Some(now_ms) = vdso::now_ms() else {
+        return false;
+    };
     let tls = Tls::here();
     // SAFETY: as in `take`; the page is given back only with its slot taken.
     unsafe {
@@ -408,9 +426,16 @@ pub(crate) fn snapshot() -> Snapshot {
 /// Once, from `init`, on the thread that loads the library.
 pub(crate) fn start(settings: &Settings<'_>) {
     FAIL_KNOWN_ANSWER.store(u8::from(settings.test.fail_known_answer), Ordering::Relaxed);
-    LIMITS.reseed_bytes.store(settings.reseed_bytes, Ordering::Relaxed);
-    LIMITS.reseed_secs.store(settings.reseed_secs, Ordering::Relaxed);
-    LIMITS.forgive_ms.store(settings.forgive_secs.saturating_mul(1000), Ordering::Relaxed);
+    LIMITS
+        .reseed_bytes
+        .store(settings.reseed_bytes, Ordering::Relaxed);
+    LIMITS
+        .reseed_secs
+        .store(settings.reseed_secs, Ordering::Relaxed);
+    LIMITS.forgive_ms.store(
+        settings.forgive_secs.saturating_mul(1000),
+        Ordering::Relaxed,
+    );
     FIRST.store(Tls::here() as usize, Ordering::Relaxed);
     // Numbers of 32 and more live in a second-level block that glibc allocates
     // on first use: with malloc, in the middle of somebody's draw.

@@ -181,7 +181,9 @@ unsafe fn reseed_is_due(page: *mut Page, since: u64) -> bool {
         return true;
     }
     // Without a clock, age cannot be told: reseed.
-    let Some(now) = vdso::now_ms() else { return true };
+    let Some(now) = vdso::now_ms() else {
+        return true;
+    };
     // SAFETY: the page is ours.
     let then = unsafe { read_volatile(&raw const (*page).reseeded_ms) };
     now.saturating_sub(then) >= LIMITS.reseed_secs.load(Relaxed).saturating_mul(1000)

@@ -13,6 +13,8 @@ mod settings;
 
 mod check;
 mod elf;
+#[cfg(test)]
+mod hostile;
 mod inherit;
 mod library;
 mod report;

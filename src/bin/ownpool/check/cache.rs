@@ -66,7 +66,7 @@ impl Cache {
     }
 }
 
-fn parse(bytes: &[u8]) -> HashMap<Vec<u8>, Vec<PathBuf>> {
+pub(crate) fn parse(bytes: &[u8]) -> HashMap<Vec<u8>, Vec<PathBuf>> {
     let mut paths: HashMap<Vec<u8>, Vec<PathBuf>> = HashMap::new();
     // Before glibc 2.32 the table of the old form stands in front of this one.
     let Some(table) = memchr::memmem::find(bytes, MAGIC).and_then(|at| bytes.get(at..)) else {

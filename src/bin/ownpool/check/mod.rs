@@ -4,15 +4,15 @@
 //! program is not started unless `--run` asks for it. A file that cannot be judged (missing,
 //! not executable, not ELF, damaged) is one line and status 125, whatever is in it.
 
-mod cache;
+pub(crate) mod cache;
 mod closure;
-mod env;
+pub(crate) mod env;
 mod evidence;
-mod facts;
+pub(crate) mod facts;
 mod host;
 mod judge;
 mod loader;
-mod lookup;
+pub(crate) mod lookup;
 mod names;
 mod observe;
 mod privilege;

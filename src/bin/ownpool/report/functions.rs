@@ -32,7 +32,7 @@ struct Function {
 
 /// The functions of one module, by address.
 #[derive(Default)]
-struct Module {
+pub(crate) struct Module {
     functions: Vec<Function>,
     strings: Vec<u8>,
 }
@@ -94,7 +94,7 @@ impl Module {
             .unwrap_or_default()
     }
 
-    fn from(symbols: Symbols<'_>, endian: Endianness) -> Module {
+    pub(crate) fn from(symbols: Symbols<'_>, endian: Endianness) -> Module {
         let mut functions: Vec<Function> = symbols
             .entries
             .iter()
@@ -118,7 +118,7 @@ impl Module {
     }
 
     /// The name of the function around this address, and its start.
-    fn function_at(&self, address: u64) -> Option<(String, u64)> {
+    pub(crate) fn function_at(&self, address: u64) -> Option<(String, u64)> {
         let after = self
             .functions
             .partition_point(|function| function.start <= address);
