@@ -20,10 +20,14 @@ pub(crate) fn start() {
     FEATURES.store(features(), Relaxed);
 }
 
+/// Whether there is AVX-512 F and VL.
+pub(crate) fn has_avx512() -> bool {
+    FEATURES.load(Relaxed) & AVX512 != 0
+}
+
 /// The backend in use: `avx512`, `avx2` or `sse2`.
 pub(crate) fn backend_in_use() -> &'static str {
-    let features = FEATURES.load(Relaxed);
-    backend(features & AVX512 != 0, features & AVX2 != 0)
+    backend(has_avx512(), FEATURES.load(Relaxed) & AVX2 != 0)
 }
 
 /// AVX2, and AVX-512 F and VL, where the system saves the registers

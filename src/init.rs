@@ -11,7 +11,7 @@
 
 use crate::settings::{Complaint, Mode, Settings, basename, row};
 use crate::text::Line;
-use crate::{cpu, real, report, serve, stats, sys, thread, urandom, vdso};
+use crate::{callers, cpu, real, report, serve, stats, sys, thread, urandom, vdso};
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr;
 
@@ -65,6 +65,7 @@ unsafe extern "C" fn start(argc: c_int, argv: *const *const c_char, envp: *const
 /// on this; children of raw clone do not come here.
 unsafe extern "C" fn forked() {
     stats::start_anew();
+    callers::start_anew();
 }
 
 /// # Safety

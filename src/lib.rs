@@ -30,7 +30,10 @@
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("ownpool is written for Linux on x86-64");
 
+#[cfg(not(test))]
+mod api;
 mod bucket;
+mod callers;
 mod confine;
 mod cpu;
 mod crng;
@@ -42,6 +45,7 @@ mod hooks;
 mod init;
 #[cfg(not(test))]
 mod mem;
+mod modules;
 mod probes;
 mod real;
 mod report;

@@ -8,10 +8,11 @@
 //! at the start (it may have become a data file), or make a call that a program
 //! which confined itself has not asked for. `init` starts it.
 
+use crate::callers::Site;
 use crate::settings::{STATS_MAX, Settings, basename};
 use crate::stats::{Door, Reason, Snapshot};
 use crate::text::Line;
-use crate::{confine, cpu, serve, sys, thread};
+use crate::{callers, confine, cpu, modules, serve, sys, thread};
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -34,6 +35,7 @@ static PLAN: Static<Plan> = Static(UnsafeCell::new(Plan {
 }));
 static TEXT: Static<Line<{ 160 << 10 }>> = Static(UnsafeCell::new(Line::new()));
 static PATH: Static<Line<2048>> = Static(UnsafeCell::new(Line::new()));
+static OWN_PATH: Static<[u8; 1024]> = Static(UnsafeCell::new([0; 1024]));
 static WANTED: AtomicBool = AtomicBool::new(false);
 static STDERR_DEVICE: AtomicU64 = AtomicU64::new(0);
 static STDERR_INODE: AtomicU64 = AtomicU64::new(0);
@@ -175,7 +177,64 @@ fn describe<const N: usize>(text: &mut Line<N>, now: &Snapshot, program: &[u8], 
         .map(|reason| reason.name())
         .zip(now.fell_through);
     members(text, causes);
+    list_callers(text);
     text.push(b"}\n");
+}
+
+/// Who asked, heaviest first; as many as there is room for.
+fn list_callers<const N: usize>(text: &mut Line<N>) {
+    // The program's own path. The loader does not know it; the kernel does.
+    // SAFETY: `finish` lets one of us through.
+    let own = unsafe { &mut *OWN_PATH.0.get() };
+    let own_len = sys::executable(own).unwrap_or(0);
+    let own = own.get(..own_len).unwrap_or_default();
+    text.push(b",\"callers\":[");
+    let first = text.len();
+    let mut room = true;
+    callers::each_heaviest_first(|site| {
+        // Room is kept for the end of the line.
+        let before = text.len();
+        if before > first {
+            text.push(b",");
+        }
+        describe_site(text, site, own);
+        room &= text.fits() && text.len() + 16 < N;
+        if !room {
+            text.cut(before);
+        }
+    });
+    text.push(b"]");
+}
+
+fn describe_site<const N: usize>(text: &mut Line<N>, site: &Site, own: &[u8]) {
+    let module = modules::of(site.caller);
+    let (path, build_id, offset) = match &module {
+        Some(module) if module.path.is_empty() => (own, module.build_id, module.offset),
+        Some(module) => (module.path, module.build_id, module.offset),
+        // Code that no file stands behind (a just-in-time compiler's), or the
+        // row for all other sites.
+        None => (
+            if site.caller == 0 { &b"other"[..] } else { b"" },
+            &b""[..],
+            site.caller,
+        ),
+    };
+    text.push(b"{\"module\":\"")
+        .push_json(path)
+        .push(b"\",\"build_id\":\"");
+    for &byte in build_id {
+        text.push(if byte < 16 { b"0" } else { b"" })
+            .push_hex(u64::from(byte));
+    }
+    text.push(b"\",\"offset\":\"0x").push_hex(offset as u64);
+    text.push(b"\",\"entry\":\"").push(site.entry.as_bytes());
+    text.push(b"\",\"calls\":").push_number(site.calls);
+    text.push(b",\"bytes\":").push_number(site.bytes);
+    text.push(b",\"largest\":").push_number(site.largest);
+    text.push(b",\"threads\":")
+        .push_number(u64::from(site.threads));
+    text.push(b",\"moved\":")
+        .push(if site.moved { b"true}" } else { b"false}" });
 }
 
 /// An object of numbers.

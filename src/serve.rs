@@ -7,10 +7,11 @@
 //! descriptor and confinement. `hooks` and `api` call it.
 
 use crate::bucket::{Charge, Policy, Verdict};
+use crate::callers::{Note, note};
 use crate::settings::{Mode, Settings};
 use crate::stats::{self, Door, Reason};
 use crate::thread::{self, SMALL, Standing, Take, Tls};
-use crate::{confine, probes, real, urandom, vdso};
+use crate::{confine, probes, real, report, urandom, vdso};
 use core::ffi::{c_int, c_uint, c_void};
 use core::iter;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -124,7 +125,13 @@ pub(crate) unsafe fn getrandom(
     if !plain(dest, len) {
         return fall_through(len, door, Reason::Pointer);
     }
-    if let Err(reason) = judge(mode, len, door, caller) {
+    // A short buffer is a moved thread's: there is nothing to judge.
+    let judged = if so_far == Take::Short {
+        moved(len, door, caller)
+    } else {
+        judge(mode, len, door, caller)
+    };
+    if let Err(reason) = judged {
         return fall_through(len, door, reason);
     }
     // glibc before 2.41 makes getrandom a cancellation point, and a thread that
@@ -207,6 +214,9 @@ pub(crate) unsafe fn read(fd: c_int, wanted: &impl Pieces, caller: usize) -> Out
     if confine::confined() {
         return fall_through(len, Door::Read, Reason::Confined);
     }
+    if urandom::unsure(fd) && !urandom::make_sure(fd) {
+        return Outcome::FallThrough(Reason::NotUrandom);
+    }
     let judged = judge_read(mode, fd, first.cast(), first_len, len, caller);
     if let Err(reason) = judged {
         return match reason {
@@ -264,6 +274,7 @@ fn judge_read(
         return Err(Reason::Busy);
     }
     if judged && charge(len) == Verdict::Within {
+        seen(len, Door::Read, caller, false);
         return Err(Reason::Light);
     }
     // SAFETY: `dest` is the caller's buffer, in which it wants random bytes.
@@ -287,6 +298,7 @@ fn judge(mode: Mode, len: usize, door: Door, caller: usize) -> Result<(), Reason
     match (mode, &standing) {
         (_, Standing::Never) => return Err(Reason::Busy),
         (Mode::Auto | Mode::Observe, Standing::Light) if charge(len) == Verdict::Within => {
+            seen(len, door, caller, false);
             return Err(Reason::Light);
         }
         _ => {}
@@ -295,6 +307,7 @@ fn judge(mode: Mode, len: usize, door: Door, caller: usize) -> Result<(), Reason
 }
 
 /// What follows for a caller that is over its allowance, or in a mode without one.
+#[inline]
 fn over(
     mode: Mode,
     standing: Standing,
@@ -302,27 +315,63 @@ fn over(
     door: Door,
     caller: usize,
 ) -> Result<(), Reason> {
-    if mode == Mode::Observe {
-        stats::count_would_move(len, thread::note_heavy());
-        return Err(Reason::Mode);
-    }
-    if mode == Mode::Vdso && !vdso::has_getrandom() {
-        return Err(Reason::Mode);
-    }
-    let _ = (door, caller);
-    match standing {
-        Standing::Moved if thread::forgive(&policy()) => Err(Reason::Light),
-        Standing::Moved => Ok(()),
+    match (mode, standing) {
+        (Mode::Observe, _) => {
+            stats::count_would_move(len, thread::note_heavy());
+            seen(len, door, caller, true);
+            Err(Reason::Mode)
+        }
+        (Mode::Vdso, _) if !vdso::has_getrandom() => Err(Reason::Mode),
+        (_, Standing::Moved) => moved(len, door, caller),
         // A move maps memory and reads a file: nothing that a confined program asked for.
         _ if confine::confined() => Err(Reason::Confined),
         _ => {
             probes::moving(len, level());
             if thread::move_here() {
-                Ok(())
+                moved(len, door, caller)
             } else {
                 Err(Reason::Unseeded)
             }
         }
+    }
+}
+
+/// A thread that has a page leaves the fast path.
+#[inline]
+fn moved(len: usize, door: Door, caller: usize) -> Result<(), Reason> {
+    if report::wanted() {
+        let (calls, bytes) = thread::drawn_with(len);
+        note(&Note {
+            caller,
+            door,
+            len,
+            calls,
+            bytes,
+            thread: Tls::here() as usize,
+            moved: true,
+        });
+    }
+    if thread::forgives() && thread::forgive(&policy()) {
+        Err(Reason::Light)
+    } else {
+        Ok(())
+    }
+}
+
+/// Notes the site of a call that was judged.
+#[inline]
+fn seen(len: usize, door: Door, caller: usize, moved: bool) {
+    if report::wanted() {
+        let thread = Tls::here() as usize;
+        note(&Note {
+            caller,
+            door,
+            len,
+            calls: 1,
+            bytes: len as u64,
+            thread,
+            moved,
+        });
     }
 }
 

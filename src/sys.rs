@@ -4,8 +4,8 @@
 //! is a cancellation point, none goes through the PLT, so a program that
 //! defines its own `getrandom` or `open` is never called back. Must never
 //! decide anything. The system calls are: getrandom, mmap, madvise, fstat,
-//! ioctl; open, read, close of a file under /proc; open, write, getpid for a
-//! line on fd 2 or a report.
+//! ioctl; open, read, close of a file under /proc; open, write, getpid, readlink
+//! for a line on fd 2 or a report.
 
 use core::arch::asm;
 use core::ffi::{CStr, c_int, c_uint, c_void};
@@ -188,6 +188,20 @@ pub(crate) fn write(fd: c_int, text: &[u8]) {
             [fd as usize, text.as_ptr() as usize, text.len(), 0, 0, 0],
         )
     };
+}
+
+/// The path of the program's own file: readlink(2) of /proc/self/exe.
+pub(crate) fn executable(dest: &mut [u8]) -> Result<usize, Errno> {
+    let arguments = [
+        c"/proc/self/exe".as_ptr() as usize,
+        dest.as_mut_ptr() as usize,
+        dest.len(),
+        0,
+        0,
+        0,
+    ];
+    // SAFETY: the kernel writes at most `dest.len()` bytes to `dest`.
+    unsafe { call(libc::SYS_readlink, arguments) }
 }
 
 /// getpid(2).

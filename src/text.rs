@@ -111,9 +111,14 @@ impl<const N: usize> Line<N> {
         self.fits
     }
 
-    /// Empties the text.
-    pub fn clear(&mut self) {
-        self.len = 0;
+    /// How long the text is.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Takes everything after the first `len` bytes back.
+    pub fn cut(&mut self, len: usize) {
+        self.len = self.len.min(len);
         self.fits = true;
     }
 }
@@ -154,7 +159,7 @@ mod tests {
         assert!(line.push(b"abc").fits());
         assert!(!line.push(b"de").fits());
         assert_eq!(line.bytes(), b"abc");
-        line.clear();
+        line.cut(0);
         assert!(line.push(b"wxyz").fits());
     }
 
@@ -163,7 +168,7 @@ mod tests {
         let mut line = Line::<64>::new();
         line.push_shown(&[b'x'; 50]);
         assert_eq!(line.bytes(), [&[b'x'; 40][..], b"..."].concat());
-        line.clear();
+        line.cut(0);
         assert_eq!(line.push_shown(b"a\tb").bytes(), b"a?b");
     }
 }

@@ -11,6 +11,15 @@ use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::slice;
 use libc::{FILE, iovec, off_t, size_t, ssize_t};
 
+/// What an open has given may be urandom, or is not.
+#[inline]
+fn found(fd: c_int, sounds_random: bool) {
+    urandom::hint(fd, sounds_random);
+    if sounds_random {
+        urandom::suspect_standard();
+    }
+}
+
 /// Hints a descriptor that an open has just given.
 ///
 /// # Safety
@@ -20,7 +29,7 @@ unsafe fn opened(fd: c_int, path: *const c_char, flags: c_int) -> c_int {
     if fd >= 0 {
         let readable = flags & libc::O_ACCMODE != libc::O_WRONLY && flags & libc::O_PATH == 0;
         // SAFETY: the caller's contract.
-        urandom::hint(
+        found(
             fd,
             readable && unsafe { urandom::sounds_random(path.cast()) },
         );
@@ -74,7 +83,7 @@ unsafe fn streamed(stream: *mut FILE, path: *const c_char, mode: *const c_char) 
             let fd = real::fileno(stream);
             if fd >= 0 {
                 let readable = *mode.cast::<u8>() == b'r';
-                urandom::hint(fd, readable && urandom::sounds_random(path.cast()));
+                found(fd, readable && urandom::sounds_random(path.cast()));
             }
         }
     }

@@ -134,6 +134,8 @@ pub(crate) fn testcancel() {
 struct Search {
     /// An address within ourselves.
     own: usize,
+    /// An address within the vDSO, which has functions of libc's names too.
+    vdso: usize,
     /// Whether we have been passed.
     passed: bool,
     /// How many images were seen.
@@ -150,8 +152,12 @@ struct Search {
 pub(crate) fn resolve() {
     const { assert!(size_of::<u64>() * 8 >= 34) };
     let all = (1u64 << NAMES.len()) - 1;
+    let own = resolve as *const () as usize;
+    // SAFETY: getauxval has no preconditions.
+    let vdso = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) } as usize;
     let mut search = Search {
-        own: resolve as *const () as usize,
+        own,
+        vdso,
         passed: false,
         seen: 0,
         missing: all,
@@ -170,19 +176,22 @@ unsafe extern "C" fn visit(
     let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
     search.seen += 1;
     let bias = info.dlpi_addr as usize;
-    let (mut dynamic, mut ourselves) = (0, false);
+    let (mut dynamic, mut ourselves, mut vdso) = (0, false, false);
     for number in 0..info.dlpi_phnum {
         // SAFETY: `dlpi_phnum` program headers stand there.
         let segment = unsafe { &*info.dlpi_phdr.add(number as usize) };
         let start = bias.wrapping_add(segment.p_vaddr as usize);
         match segment.p_type {
             libc::PT_DYNAMIC => dynamic = start,
-            libc::PT_LOAD => ourselves |= search.own.wrapping_sub(start) < segment.p_memsz as usize,
+            libc::PT_LOAD => {
+                ourselves |= search.own.wrapping_sub(start) < segment.p_memsz as usize;
+                vdso |= search.vdso.wrapping_sub(start) < segment.p_memsz as usize;
+            }
             _ => {}
         }
     }
     search.passed |= ourselves;
-    if ourselves || search.seen == 1 || dynamic == 0 {
+    if ourselves || vdso || search.seen == 1 || dynamic == 0 {
         return 0;
     }
     // SAFETY: the loader's own record of a loaded image.

@@ -29,10 +29,12 @@ pub(crate) use tls::Tls;
 
 use crate::settings::Settings;
 use crate::stats::{self, Door, Reason, Snapshot};
-use crate::{bucket, crng, real, sys, vdso};
+use crate::{bucket, cpu, crng, real, sys, vdso};
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr::{read_volatile, write_volatile};
-use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, AtomicUsize, Ordering, compiler_fence};
+use core::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicU8, AtomicU64, AtomicUsize, Ordering, compiler_fence,
+};
 use page::{NoPage, Owned, Page};
 
 /// The magic of pages that are seeded: `ownpool_reseed` and a change of mode
@@ -57,6 +59,8 @@ pub(crate) static LIMITS: Limits = Limits {
 static KEY: AtomicI32 = AtomicI32::new(-1);
 /// The thread that loaded the library. It may have a page without a destructor.
 static FIRST: AtomicUsize = AtomicUsize::new(0);
+/// Whether `init` has come by: before it, nobody can be moved yet.
+static STARTED: AtomicBool = AtomicBool::new(false);
 /// Whether anybody may be moved at all: one of the three below.
 static READY: AtomicU8 = AtomicU8::new(UNKNOWN);
 const UNKNOWN: u8 = 0;
@@ -235,7 +239,7 @@ pub(crate) unsafe fn fill_by_vdso(
             return Err(Reason::Busy);
         }
         fence();
-        let drawn = vdso::getrandom(dest, len, flags, (&raw mut (*page).vdso).cast()).unwrap_or(-1);
+        let drawn = vdso::getrandom(dest, len, flags, refill::vdso_state(page)).unwrap_or(-1);
         let done = usize::try_from(drawn).map_err(|_| Reason::Unseeded);
         if let Ok(done) = done {
             count(page, done, door);
@@ -268,6 +272,30 @@ pub(crate) fn standing() -> Standing {
     }
 }
 
+/// Calls and bytes that this moved thread has drawn since it was last asked, a
+/// call of `len` bytes that is about to be answered included: what the call site
+/// that asks now is noted for.
+pub(crate) fn drawn_with(len: usize) -> (u64, u64) {
+    // SAFETY: this thread's own words and page. A page that is wiped meanwhile
+    // gives small numbers.
+    unsafe {
+        let page = Tls::home(Tls::here()) as *mut Page;
+        if page as usize <= tls::NOTED {
+            return (0, 0);
+        }
+        let counts = read_volatile(&raw const (*page).counts);
+        let calls = counts.calls.iter().sum::<u64>() + 1;
+        let bytes = counts.bytes.saturating_add(len as u64);
+        let since = (
+            calls.saturating_sub(read_volatile(&raw const (*page).noted_calls)),
+            bytes.saturating_sub(read_volatile(&raw const (*page).noted_bytes)),
+        );
+        write_volatile(&raw mut (*page).noted_calls, calls);
+        write_volatile(&raw mut (*page).noted_bytes, bytes);
+        since
+    }
+}
+
 /// `observe`: this thread would have been moved. True the first time.
 pub(crate) fn note_heavy() -> bool {
     // SAFETY: this thread's own words.
@@ -281,6 +309,9 @@ pub(crate) fn move_here() -> bool {
     // SAFETY: this thread's own words. `home` is NEVER while we are at it, so a
     // signal handler, or a malloc that draws, finds the thread busy.
     unsafe {
+        if !STARTED.load(Ordering::Relaxed) {
+            return false;
+        }
         if !Tls::turn_home(tls, tls::LIGHT, tls::NEVER)
             && !Tls::turn_home(tls, tls::NOTED, tls::NEVER)
         {
@@ -377,13 +408,17 @@ unsafe fn leave(tls: *mut Tls, home: usize) {
     }
 }
 
+/// Whether OWNPOOL_FORGIVE_SECS is set.
+#[inline]
+pub(crate) fn forgives() -> bool {
+    LIMITS.forgive_ms.load(Ordering::Relaxed) != 0
+}
+
 /// OWNPOOL_FORGIVE_SECS: returns a thread that has behaved lightly for so long
-/// to the kernel. Looked at when more than a buffer is wanted.
+/// to the kernel. Looked at when a call leaves the fast path.
+#[cold]
 pub(crate) fn forgive(policy: &bucket::Policy) -> bool {
     let forgive_ms = LIMITS.forgive_ms.load(Ordering::Relaxed);
-    if forgive_ms == 0 {
-        return false;
-    }
     let Some(now_ms) = vdso::now_ms() else {
         return false;
     };
@@ -436,6 +471,7 @@ pub(crate) fn start(settings: &Settings<'_>) {
         settings.forgive_secs.saturating_mul(1000),
         Ordering::Relaxed,
     );
+    handout::WIDE.store(cpu::has_avx512(), Ordering::Relaxed);
     FIRST.store(Tls::here() as usize, Ordering::Relaxed);
     // Numbers of 32 and more live in a second-level block that glibc allocates
     // on first use: with malloc, in the middle of somebody's draw.
@@ -445,4 +481,5 @@ pub(crate) fn start(settings: &Settings<'_>) {
     if made && key < 32 {
         KEY.store(key as c_int, Ordering::Relaxed);
     }
+    STARTED.store(true, Ordering::Release);
 }

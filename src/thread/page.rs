@@ -34,8 +34,13 @@ pub(crate) struct Page {
     pub(super) conduct: Conduct,
     /// Bytes handed out when the conduct was last noted.
     pub(super) conduct_bytes: u64,
+    /// Calls and bytes that a call site has been noted for.
+    pub(super) noted_calls: u64,
+    pub(super) noted_bytes: u64,
     /// Lets the buffer start on a cache line.
-    _pad: [u8; 56],
+    _pad: [u8; 32],
+    /// The epoch that the vDSO's state below belongs to.
+    pub(super) vdso_epoch: u64,
     /// The vDSO's own state, opaque to us.
     pub(super) vdso: [u8; vdso::STATE_MAX],
     /// The generator.
