@@ -361,3 +361,77 @@ fn a_reader_that_leaves_is_no_error() {
     assert_eq!(text(&output.stderr), "0\n");
     assert_eq!(text(&output.stdout).lines().count(), 1);
 }
+
+/// From the program to the name of its heavy function: the library writes, the command reads.
+#[test]
+fn the_heavy_function_of_a_program_is_named() {
+    let source = r#"
+#include <sys/random.h>
+__attribute__((noinline)) int the_heavy_one(void) {
+    char bytes[16];
+    int sum = 0;
+    for (int i = 0; i < 3000; i++) sum += getrandom(bytes, sizeof bytes, 0);
+    return sum;
+}
+__attribute__((noinline)) int the_light_one(void) {
+    char bytes[24];
+    return getrandom(bytes, sizeof bytes, 0) + getentropy(bytes, 8);
+}
+int main(void) { return the_light_one() + the_heavy_one() != 24 + 48000; }
+"#;
+    let folder = tempfile::tempdir().unwrap();
+    let program = gcc(folder.path(), "asks", source, &["-O1"]);
+    for mode in ["observe", "auto"] {
+        let file = folder.path().join(mode);
+        let stats = format!("--stats={}", file.display());
+        let run = Command::new(command())
+            .args(["run", "--mode", mode, &stats])
+            .arg(&program)
+            .status()
+            .unwrap();
+        assert!(run.success());
+        let output = report(&["--json", file.to_str().unwrap()], b"");
+        assert_eq!(
+            (output.status.code(), text(&output.stderr)),
+            (Some(0), String::new())
+        );
+        let process: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let heavy = &process["callers"][0];
+        assert_eq!(
+            (
+                &heavy["function"],
+                &heavy["entry"],
+                &heavy["largest"],
+                &heavy["moved"]
+            ),
+            (
+                &"the_heavy_one".into(),
+                &"getrandom".into(),
+                &16.into(),
+                &true.into()
+            ),
+            "{mode}: {process}"
+        );
+        if mode == "observe" {
+            // Exact: every call of every place.
+            let calls = |at: usize| process["callers"][at]["calls"].as_u64();
+            assert_eq!(
+                [calls(0), calls(1), calls(2), calls(3)],
+                [Some(3000), Some(1), Some(1), None],
+                "{process}"
+            );
+            assert_eq!(process["callers"][1]["function"], "the_light_one");
+            assert_eq!(
+                (&process["kernel"]["calls"], &process["private"]["calls"]),
+                (&3002.into(), &0.into())
+            );
+        } else {
+            assert!(
+                process["private"]["calls"].as_u64().unwrap() > 2000,
+                "{process}"
+            );
+        }
+        let table = text(&report(&[file.to_str().unwrap()], b"").stdout);
+        assert!(table.contains("the_heavy_one+0x"), "{table}");
+    }
+}

@@ -44,7 +44,13 @@ pub(crate) fn table(process: &Process) -> String {
     row("entered by", named(&process.entries));
     row("fell through", named(&process.fell_through));
     if !process.callers.is_empty() {
-        text.push_str("  callers, heaviest first:\n");
+        // In observe every call is seen; elsewhere only those that leave the fast path.
+        let how = if process.mode == "observe" {
+            ""
+        } else {
+            " (sampled, weighted)"
+        };
+        let _ = writeln!(text, "  callers, heaviest first{how}:");
         callers(&mut text, &process.callers);
     }
     text
@@ -191,7 +197,7 @@ python3 (pid 1): mode auto, 1 thread moved
   refills      526, reseeds 526
   entered by   getrandom 100,000
   fell through busy 3
-  callers, heaviest first:
+  callers, heaviest first (sampled, weighted):
     calls      bytes  largest  threads  moved  called     from    in
   100,000  1,600,000       16        1  yes    getrandom  0x1234  /usr/bin/x
 ";
