@@ -27,9 +27,10 @@ mod tls;
 
 pub(crate) use tls::Tls;
 
+use crate::crng::keystream::Backend;
 use crate::settings::Settings;
 use crate::stats::{self, Door, Reason, Snapshot};
-use crate::{bucket, cpu, crng, real, sys, vdso};
+use crate::{bucket, crng, real, sys, vdso};
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr::{read_volatile, write_volatile};
 use core::sync::atomic::{
@@ -67,6 +68,19 @@ const UNKNOWN: u8 = 0;
 const YES: u8 = 1;
 const NO: u8 = 2;
 static FAIL_KNOWN_ANSWER: AtomicU8 = AtomicU8::new(0);
+
+/// The cipher's backend, found once.
+static BACKEND: AtomicU8 = AtomicU8::new(Backend::Sse2 as u8);
+
+/// The cipher's backend in use.
+pub(crate) fn backend() -> Backend {
+    let is = |backend: Backend| BACKEND.load(Ordering::Relaxed) == backend as u8;
+    let known = [Backend::Avx512, Backend::Avx2, Backend::Soft];
+    known
+        .into_iter()
+        .find(|&backend| is(backend))
+        .unwrap_or(Backend::Sse2)
+}
 
 /// The longest request that [`take`] answers; longer ones stream from a subkey.
 pub(crate) const SMALL: usize = crng::keystream::STRIDE - 1;
@@ -471,7 +485,11 @@ pub(crate) fn start(settings: &Settings<'_>) {
         settings.forgive_secs.saturating_mul(1000),
         Ordering::Relaxed,
     );
-    handout::WIDE.store(cpu::has_avx512(), Ordering::Relaxed);
+    // Now, and never at a draw: each `cpuid` traps for microseconds in virtual
+    // machines, and record and replay tools make it fault.
+    let backend = Backend::in_use();
+    BACKEND.store(backend as u8, Ordering::Relaxed);
+    handout::WIDE.store(backend == Backend::Avx512, Ordering::Relaxed);
     FIRST.store(Tls::here() as usize, Ordering::Relaxed);
     // Numbers of 32 and more live in a second-level block that glibc allocates
     // on first use: with malloc, in the middle of somebody's draw.
