@@ -1,0 +1,156 @@
+//! Everything measured in one run, as plain numbers.
+//!
+//! Promises: rounds are interleaved; each cell keeps its rounds, so that a report can give the median and
+//! the spread. A row that did not run keeps its reason.
+
+use crate::contenders::c10_kernel::fresh;
+use crate::contenders::c3_salted::SaltedPool;
+use crate::contenders::c4_atomic::AtomicPool;
+use crate::contenders::c5_deferred::DeferredPool;
+use crate::contenders::c6_ring::Full;
+use crate::contenders::p1_ownpool::Ownpool;
+use crate::harness::{median, ticks_per_ns};
+use crate::machine::Machine;
+use crate::rows;
+use crate::stress::{self, Collisions, Evenness, FullBuffer, Liveness};
+use core::time::Duration;
+
+/// How long to measure.
+#[derive(Clone, Copy)]
+pub(crate) struct Plan {
+    pub(crate) name: &'static str,
+    pub(crate) rounds: usize,
+    /// One rate.
+    pub(crate) rate: Duration,
+    /// One generator of small integers, one size.
+    pub(crate) ints: Duration,
+    /// Outputs a thread when looking for equal ones.
+    pub(crate) outputs: usize,
+    /// Windows of eight mix-backs.
+    pub(crate) windows: usize,
+    /// C5 under load, C6 left alone.
+    pub(crate) load: Duration,
+}
+
+/// A row of figures: one cell a column, or the reason for none.
+pub(crate) struct Figures {
+    pub(crate) label: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) memory: &'static str,
+    pub(crate) cells: Result<Vec<f64>, String>,
+    /// The widest (highest - lowest) / median of its cells.
+    pub(crate) spread: f64,
+}
+
+/// The questions that are not about speed.
+pub(crate) struct Observations {
+    pub(crate) collisions: Vec<(&'static str, Collisions)>,
+    pub(crate) locked: Evenness,
+    pub(crate) salted: Evenness,
+    pub(crate) alone: Liveness,
+    pub(crate) crowded: Liveness,
+    pub(crate) crowd: usize,
+    pub(crate) rest: FullBuffer,
+    pub(crate) replace: FullBuffer,
+}
+
+/// One run.
+pub(crate) struct Measured {
+    pub(crate) machine: String,
+    pub(crate) cores: usize,
+    pub(crate) real_nodes: usize,
+    pub(crate) plan: Plan,
+    pub(crate) ticks_per_ns: f64,
+    pub(crate) threads: Vec<usize>,
+    /// Calls per second at each thread count, then nanoseconds of a first call.
+    pub(crate) pools: Vec<Figures>,
+    /// Cycles for a thousand calls of 4 and 8 bytes.
+    pub(crate) ints: Vec<Figures>,
+    pub(crate) observed: Observations,
+}
+
+/// Turns rounds of cells into medians.
+fn summary<Run>(row: rows::Row<Run>, rounds: &[Vec<f64>]) -> Figures {
+    let columns = rounds.first().map_or(0, Vec::len);
+    let column = |i: usize| -> Vec<f64> { rounds.iter().map(|round| round[i]).collect() };
+    let spread = |values: &[f64]| {
+        let highest = values.iter().copied().fold(f64::MIN, f64::max);
+        let lowest = values.iter().copied().fold(f64::MAX, f64::min);
+        (highest - lowest) / median(values)
+    };
+    let cells = (0..columns).map(|i| median(&column(i))).collect();
+    let widest = (0..columns).map(|i| spread(&column(i))).fold(0.0, f64::max);
+    let Figures { label, name, memory, .. } =
+        Figures { label: row.label, name: row.name, memory: row.memory, cells: Ok(Vec::new()), spread: 0.0 };
+    Figures { label, name, memory, cells: row.run.map(|_| cells), spread: widest }
+}
+
+/// Measures everything; says on the error stream how far it is.
+pub(crate) fn measure(plan: Plan, ours: &Result<Ownpool, String>) -> Measured {
+    let machine = Machine::new();
+    let threads = machine.thread_counts();
+    let ticks_per_ns = ticks_per_ns(Duration::from_millis(100));
+    let (mut pools, mut small) = (rows::pools(ours), rows::small(ours));
+    let mut pool_rounds = vec![Vec::new(); pools.len()];
+    let mut small_rounds = vec![Vec::new(); small.len()];
+    for round in 1..=plan.rounds {
+        eprintln!("lineage: round {round} of {}", plan.rounds);
+        let mut cells = vec![Vec::new(); pools.len()];
+        for &threads in &threads {
+            for (row, cells) in pools.iter().zip(&mut cells) {
+                if let Ok(run) = &row.run {
+                    cells.push((run.rate)(&machine, threads, plan.rate));
+                }
+            }
+        }
+        for ((row, mut cells), rounds) in pools.iter().zip(cells).zip(&mut pool_rounds) {
+            if let Ok(run) = &row.run {
+                cells.push((run.first)(&machine));
+            }
+            rounds.push(cells);
+        }
+        // One core for all of them, so that all have the same one.
+        machine.sit(0);
+        for (row, rounds) in small.iter_mut().zip(&mut small_rounds) {
+            rounds.push(row.run.as_mut().map_or(Vec::new(), |run| run(plan.ints).to_vec()));
+        }
+        machine.release();
+    }
+    eprintln!("lineage: counting");
+    let observed = observe(&machine, plan);
+    Measured {
+        machine: machine.describe(),
+        cores: machine.cores.len(),
+        real_nodes: machine.real_nodes,
+        plan,
+        ticks_per_ns,
+        threads,
+        pools: pools.drain(..).zip(&pool_rounds).map(|(row, rounds)| summary(row, rounds)).collect(),
+        ints: small.drain(..).zip(&small_rounds).map(|(row, rounds)| summary(row, rounds)).collect(),
+        observed,
+    }
+}
+
+/// Counts.
+fn observe(machine: &Machine, plan: Plan) -> Observations {
+    let seed: [u8; 32] = fresh();
+    let threads = machine.cores.len().max(2);
+    let crowd = 2 * machine.cores.len();
+    // Up to 2^20 outputs in all, see `stress::collisions`.
+    let each = plan.outputs.min((1 << 20) / threads);
+    Observations {
+        collisions: vec![
+            ("C3", stress::collisions::<SaltedPool>(&SaltedPool::new(&seed), machine, threads, each)),
+            ("C4", stress::collisions(&AtomicPool::<false>::new(&seed), machine, threads, each)),
+            ("C4, C3's salt", stress::collisions(&AtomicPool::<true>::new(&seed), machine, threads, each)),
+            ("C5", stress::collisions(&DeferredPool::new(&seed), machine, threads, each)),
+        ],
+        locked: stress::locked_evenness(machine, plan.windows.min(1000)),
+        salted: stress::salted_evenness(machine, plan.windows),
+        alone: stress::deferred_liveness(machine, 1, plan.load),
+        crowded: stress::deferred_liveness(machine, crowd, plan.load),
+        crowd,
+        rest: stress::full_buffer(Full::Rest, plan.load),
+        replace: stress::full_buffer(Full::Replace, plan.load),
+    }
+}
