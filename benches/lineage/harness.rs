@@ -7,7 +7,7 @@
 //! clock. It is constant: a core that runs faster than it does more work in a tick.
 
 use crate::contenders::c10_kernel::fresh;
-use crate::contenders::{Ints, Pool, Seat, cycles};
+use crate::contenders::{Ints, Pool, cycles};
 use crate::machine::Machine;
 use core::hint::black_box;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -51,18 +51,23 @@ pub(crate) fn rate<P: Pool>(pool: &P, machine: &Machine, threads: usize, time: D
                 black_box(&mut dest);
             }
             calls += STRIDE;
-            if calls % SEED_EVERY == 0 {
+            if calls.is_multiple_of(SEED_EVERY) {
                 pool.seed(&mut reader, &fresh());
             }
         }
         (calls, begun, Instant::now())
     };
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|cpu| scope.spawn(move || worker(cpu))).collect();
+        let workers: Vec<_> = (0..threads)
+            .map(|cpu| scope.spawn(move || worker(cpu)))
+            .collect();
         start.wait();
         std::thread::sleep(time);
         stop.store(true, Ordering::Relaxed);
-        let done: Vec<_> = workers.into_iter().filter_map(|worker| worker.join().ok()).collect();
+        let done: Vec<_> = workers
+            .into_iter()
+            .filter_map(|worker| worker.join().ok())
+            .collect();
         let calls: u64 = done.iter().map(|&(calls, ..)| calls).sum();
         let begun = done.iter().map(|&(_, begun, _)| begun).min();
         let ended = done.iter().map(|&(.., ended)| ended).max();
@@ -87,7 +92,10 @@ pub(crate) fn first_read<P: Pool>(pool: &P, machine: &Machine) -> f64 {
                 read(pool, &mut reader, &mut dest);
                 let time = begun.elapsed();
                 black_box(&mut dest);
-                times.lock().unwrap_or_else(PoisonError::into_inner).push(time.as_nanos() as f64);
+                times
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(time.as_nanos() as f64);
             });
         });
     }
@@ -96,10 +104,10 @@ pub(crate) fn first_read<P: Pool>(pool: &P, machine: &Machine) -> f64 {
 
 /// Cycles for a thousand calls.
 #[inline(always)]
-fn thousand(mut call: impl FnMut()) -> f64 {
+fn thousand<R>(mut call: impl FnMut() -> R) -> f64 {
     let begun = fenced_cycles();
     for _ in 0..BATCH {
-        call();
+        black_box(call());
     }
     (fenced_cycles() - begun) as f64
 }
@@ -123,18 +131,21 @@ fn call_u64<I: Ints>(ints: &mut I) -> u64 {
 
 /// Cycles for a thousand calls of 4 and of 8 bytes: medians over many thousands.
 pub(crate) fn thousands<I: Ints>(ints: &mut I, time: Duration) -> [f64; 2] {
-    let over = |mut turn: Box<dyn FnMut() -> f64 + '_>| {
-        let begun = Instant::now();
-        turn();
-        let mut times = vec![turn()];
-        while begun.elapsed() < time {
-            times.push(turn());
-        }
-        median(&times)
-    };
-    let small = over(Box::new(|| thousand(|| drop(black_box(call_u32(ints))))));
-    let large = over(Box::new(|| thousand(|| drop(black_box(call_u64(ints))))));
-    [small, large]
+    [
+        over(time, || thousand(|| call_u32(ints))),
+        over(time, || thousand(|| call_u64(ints))),
+    ]
+}
+
+/// The median of as many turns as fit; the first is for warming up.
+fn over(time: Duration, mut turn: impl FnMut() -> f64) -> f64 {
+    let begun = Instant::now();
+    turn();
+    let mut times = vec![turn()];
+    while begun.elapsed() < time {
+        times.push(turn());
+    }
+    median(&times)
 }
 
 /// The middle value; 0 of nothing.

@@ -18,6 +18,8 @@ pub(crate) struct Machine {
     pub(crate) nodes: usize,
     /// Memory nodes that the machine really has.
     pub(crate) real_nodes: usize,
+    /// The cores that this process was given.
+    given: libc::cpu_set_t,
 }
 
 impl Machine {
@@ -26,11 +28,31 @@ impl Machine {
         let cores = cores.unwrap_or_else(|| vec![CoreId { id: 0 }]);
         let real: Vec<usize> = cores.iter().map(|core| node(core.id)).collect();
         let real_nodes = real.iter().max().map_or(1, |&highest| highest + 1);
+        // SAFETY: a cpu_set_t is plain bits, all zero is the empty set, and the call may write all of it.
+        let given = unsafe {
+            let mut given = core::mem::zeroed();
+            libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut given);
+            given
+        };
         if real_nodes > 1 {
-            return Self { cores, node_of: real, nodes: real_nodes, real_nodes };
+            return Self {
+                cores,
+                node_of: real,
+                nodes: real_nodes,
+                real_nodes,
+                given,
+            };
         }
-        let node_of = (0..cores.len()).map(|i| i * PRETENDED / cores.len()).collect();
-        Self { cores, node_of, nodes: PRETENDED, real_nodes }
+        let node_of = (0..cores.len())
+            .map(|i| i * PRETENDED / cores.len())
+            .collect();
+        Self {
+            cores,
+            node_of,
+            nodes: PRETENDED,
+            real_nodes,
+            given,
+        }
     }
 
     /// Pins the calling thread as CPU number `cpu` of the test; more threads than cores share cores.
@@ -39,8 +61,18 @@ impl Machine {
         // A refused pin leaves the thread where the scheduler likes, which is worse but not wrong.
         core_affinity::set_for_current(self.cores[core]);
         // With fewer cores than nodes to pretend, threads in turn.
-        let node = if self.cores.len() < self.nodes { cpu % self.nodes } else { self.node_of[core] };
+        let node = if self.cores.len() < self.nodes {
+            cpu % self.nodes
+        } else {
+            self.node_of[core]
+        };
         Seat { cpu, node }
+    }
+
+    /// Lets the calling thread run on any core again: threads inherit a pin.
+    pub(crate) fn release(&self) {
+        // SAFETY: reads a whole set, and changes nothing but where this thread may run.
+        unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const self.given) };
     }
 
     /// Thread counts to test: doubling from 1 to at least twice the cores.
@@ -59,11 +91,17 @@ impl Machine {
         let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let field = |name: &str| {
             let line = info.lines().find(|line| line.starts_with(name));
-            line.and_then(|line| line.split_once(':')).map_or("?", |(_, value)| value.trim()).to_owned()
+            line.and_then(|line| line.split_once(':'))
+                .map_or("?", |(_, value)| value.trim())
+                .to_owned()
         };
         let flags = format!(" {} ", field("flags"));
         let has = |flag: &str, name: &str| {
-            if flags.contains(&format!(" {flag} ")) { name.to_owned() } else { format!("no {name}") }
+            if flags.contains(&format!(" {flag} ")) {
+                name.to_owned()
+            } else {
+                format!("no {name}")
+            }
         };
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         format!(
@@ -73,7 +111,11 @@ impl Machine {
             field("model\t"),
             self.cores.len(),
             self.real_nodes,
-            if flags.contains(" hypervisor ") { ", virtual" } else { "" },
+            if flags.contains(" hypervisor ") {
+                ", virtual"
+            } else {
+                ""
+            },
             has("sha_ni", "SHA instructions"),
             has("avx512f", "AVX-512"),
             has("rdrand", "RDRAND"),
@@ -84,9 +126,18 @@ impl Machine {
 
 /// The memory node of a core, from sysfs; 0 where sysfs says nothing.
 fn node(core: usize) -> usize {
-    let Ok(entries) = std::fs::read_dir(format!("/sys/devices/system/cpu/cpu{core}")) else { return 0 };
+    let Ok(entries) = std::fs::read_dir(format!("/sys/devices/system/cpu/cpu{core}")) else {
+        return 0;
+    };
     entries
         .flatten()
-        .find_map(|entry| entry.file_name().to_str()?.strip_prefix("node")?.parse().ok())
+        .find_map(|entry| {
+            entry
+                .file_name()
+                .to_str()?
+                .strip_prefix("node")?
+                .parse()
+                .ok()
+        })
         .unwrap_or(0)
 }

@@ -3,16 +3,17 @@
 //! Promises: rounds are interleaved; each cell keeps its rounds, so that a report can give the median and
 //! the spread. A row that did not run keeps its reason.
 
-use crate::contenders::c10_kernel::fresh;
 use crate::contenders::c3_salted::SaltedPool;
 use crate::contenders::c4_atomic::AtomicPool;
 use crate::contenders::c5_deferred::DeferredPool;
 use crate::contenders::c6_ring::Full;
+use crate::contenders::c10_kernel::fresh;
 use crate::contenders::p1_ownpool::Ownpool;
+use crate::contenders::register::HASH_LEN;
 use crate::harness::{median, ticks_per_ns};
 use crate::machine::Machine;
 use crate::rows;
-use crate::stress::{self, Collisions, Evenness, FullBuffer, Liveness};
+use crate::stress::{self, Collisions, Evenness, FullBuffer, Hunger, Liveness};
 use core::time::Duration;
 
 /// How long to measure.
@@ -52,6 +53,9 @@ pub(crate) struct Observations {
     pub(crate) crowd: usize,
     pub(crate) rest: FullBuffer,
     pub(crate) replace: FullBuffer,
+    pub(crate) hunger: Hunger,
+    /// Bytes that C4 should have mixed in under stress, and those it did.
+    pub(crate) reserved: (u32, u32),
 }
 
 /// One run.
@@ -69,6 +73,33 @@ pub(crate) struct Measured {
     pub(crate) observed: Observations,
 }
 
+impl Measured {
+    /// The column of so many threads as there are cores, or nearly: the last before cores are shared.
+    pub(crate) fn full(&self) -> usize {
+        self.threads
+            .iter()
+            .rposition(|&threads| threads <= self.cores)
+            .unwrap_or_default()
+    }
+
+    /// The cells of a pool, by label and the beginning of its name.
+    pub(crate) fn pool(&self, label: &str, name: &str) -> Option<&[f64]> {
+        find(&self.pools, label, name)
+    }
+
+    /// The cells of a generator of small integers.
+    pub(crate) fn small(&self, label: &str, name: &str) -> Option<&[f64]> {
+        find(&self.ints, label, name)
+    }
+}
+
+fn find<'a>(figures: &'a [Figures], label: &str, name: &str) -> Option<&'a [f64]> {
+    let row = figures
+        .iter()
+        .find(|row| row.label == label && row.name.starts_with(name))?;
+    row.cells.as_deref().ok()
+}
+
 /// Turns rounds of cells into medians.
 fn summary<Run>(row: rows::Row<Run>, rounds: &[Vec<f64>]) -> Figures {
     let columns = rounds.first().map_or(0, Vec::len);
@@ -80,9 +111,14 @@ fn summary<Run>(row: rows::Row<Run>, rounds: &[Vec<f64>]) -> Figures {
     };
     let cells = (0..columns).map(|i| median(&column(i))).collect();
     let widest = (0..columns).map(|i| spread(&column(i))).fold(0.0, f64::max);
-    let Figures { label, name, memory, .. } =
-        Figures { label: row.label, name: row.name, memory: row.memory, cells: Ok(Vec::new()), spread: 0.0 };
-    Figures { label, name, memory, cells: row.run.map(|_| cells), spread: widest }
+    let cells = row.run.map(|_| cells);
+    Figures {
+        label: row.label,
+        name: row.name,
+        memory: row.memory,
+        cells,
+        spread: widest,
+    }
 }
 
 /// Measures everything; says on the error stream how far it is.
@@ -112,7 +148,11 @@ pub(crate) fn measure(plan: Plan, ours: &Result<Ownpool, String>) -> Measured {
         // One core for all of them, so that all have the same one.
         machine.sit(0);
         for (row, rounds) in small.iter_mut().zip(&mut small_rounds) {
-            rounds.push(row.run.as_mut().map_or(Vec::new(), |run| run(plan.ints).to_vec()));
+            rounds.push(
+                row.run
+                    .as_mut()
+                    .map_or(Vec::new(), |run| run(plan.ints).to_vec()),
+            );
         }
         machine.release();
     }
@@ -125,8 +165,16 @@ pub(crate) fn measure(plan: Plan, ours: &Result<Ownpool, String>) -> Measured {
         plan,
         ticks_per_ns,
         threads,
-        pools: pools.drain(..).zip(&pool_rounds).map(|(row, rounds)| summary(row, rounds)).collect(),
-        ints: small.drain(..).zip(&small_rounds).map(|(row, rounds)| summary(row, rounds)).collect(),
+        pools: pools
+            .drain(..)
+            .zip(&pool_rounds)
+            .map(|(row, rounds)| summary(row, rounds))
+            .collect(),
+        ints: small
+            .drain(..)
+            .zip(&small_rounds)
+            .map(|(row, rounds)| summary(row, rounds))
+            .collect(),
         observed,
     }
 }
@@ -138,12 +186,24 @@ fn observe(machine: &Machine, plan: Plan) -> Observations {
     let crowd = 2 * machine.cores.len();
     // Up to 2^20 outputs in all, see `stress::collisions`.
     let each = plan.outputs.min((1 << 20) / threads);
+    let c4 = AtomicPool::<false>::new(&seed);
+    let c4_found = stress::collisions(&c4, machine, threads, each);
+    let due = seed.len() + threads * each * HASH_LEN;
     Observations {
         collisions: vec![
-            ("C3", stress::collisions::<SaltedPool>(&SaltedPool::new(&seed), machine, threads, each)),
-            ("C4", stress::collisions(&AtomicPool::<false>::new(&seed), machine, threads, each)),
-            ("C4, C3's salt", stress::collisions(&AtomicPool::<true>::new(&seed), machine, threads, each)),
-            ("C5", stress::collisions(&DeferredPool::new(&seed), machine, threads, each)),
+            (
+                "C3",
+                stress::collisions::<SaltedPool>(&SaltedPool::new(&seed), machine, threads, each),
+            ),
+            ("C4", c4_found),
+            (
+                "C4, C3's salt",
+                stress::collisions(&AtomicPool::<true>::new(&seed), machine, threads, each),
+            ),
+            (
+                "C5",
+                stress::collisions(&DeferredPool::new(&seed), machine, threads, each),
+            ),
         ],
         locked: stress::locked_evenness(machine, plan.windows.min(1000)),
         salted: stress::salted_evenness(machine, plan.windows),
@@ -152,5 +212,7 @@ fn observe(machine: &Machine, plan: Plan) -> Observations {
         crowd,
         rest: stress::full_buffer(Full::Rest, plan.load),
         replace: stress::full_buffer(Full::Replace, plan.load),
+        hunger: stress::ring_hunger(machine, threads, plan.load),
+        reserved: (due as u32, c4.mixed()),
     }
 }

@@ -52,10 +52,17 @@ fn pool<P: Pool + 'static>(
     make: Result<fn(&Machine) -> P, String>,
 ) -> Row<PoolRun> {
     let run = make.map(|make| PoolRun {
-        rate: Box::new(move |machine, threads, time| harness::rate(&make(machine), machine, threads, time)),
+        rate: Box::new(move |machine, threads, time| {
+            harness::rate(&make(machine), machine, threads, time)
+        }),
         first: Box::new(move |machine| harness::first_read(&make(machine), machine)),
     });
-    Row { label, name, run, memory }
+    Row {
+        label,
+        name,
+        run,
+        memory,
+    }
 }
 
 /// A row for one generator that all runs share.
@@ -69,11 +76,18 @@ fn shared<P: Pool + 'static>(
         let shared = std::rc::Rc::new(shared);
         let same = std::rc::Rc::clone(&shared);
         PoolRun {
-            rate: Box::new(move |machine, threads, time| harness::rate(&*shared, machine, threads, time)),
+            rate: Box::new(move |machine, threads, time| {
+                harness::rate(&*shared, machine, threads, time)
+            }),
             first: Box::new(move |machine| harness::first_read(&*same, machine)),
         }
     });
-    Row { label, name, run, memory }
+    Row {
+        label,
+        name,
+        run,
+        memory,
+    }
 }
 
 const NO_VDSO: &str = "this kernel has no getrandom in the vDSO";
@@ -81,23 +95,78 @@ const NO_VDSO: &str = "this kernel has no getrandom in the vDSO";
 /// The pools.
 pub(crate) fn pools(ours: &Result<Ownpool, String>) -> Vec<Row<PoolRun>> {
     vec![
-        pool("C1", "one pool, one lock", "136 B", Ok(|_| <OnePool>::new(&fresh()))),
-        pool("C2", "a pool a node", "136 B a node", Ok(|machine| NodePools::new(machine.nodes, &fresh()))),
-        pool("C3", "no lock, salted by CPU", "132 B", Ok(|_| <SaltedPool>::new(&fresh()))),
-        pool("C4", "atomic additions", "132 B", Ok(|_| <AtomicPool>::new(&fresh()))),
-        pool("C5", "deferred mix-back", "137 B, 12 a CPU", Ok(|_| DeferredPool::new(&fresh()))),
-        pool("C6", "helper and ring", "5 KiB, one thread", Ok(|_| RingPool::new(Full::Rest, &fresh()))),
+        pool(
+            "C1",
+            "one pool, one lock",
+            "136 B",
+            Ok(|_| <OnePool>::new(&fresh())),
+        ),
+        pool(
+            "C2",
+            "a pool a node",
+            "136 B a node",
+            Ok(|machine| NodePools::new(machine.nodes, &fresh())),
+        ),
+        pool(
+            "C3",
+            "no lock, salted by CPU",
+            "132 B",
+            Ok(|_| <SaltedPool>::new(&fresh())),
+        ),
+        pool(
+            "C4",
+            "atomic additions",
+            "132 B",
+            Ok(|_| <AtomicPool>::new(&fresh())),
+        ),
+        pool(
+            "C5",
+            "deferred mix-back",
+            "137 B, 12 a CPU",
+            Ok(|_| DeferredPool::new(&fresh())),
+        ),
+        pool(
+            "C6",
+            "helper and ring",
+            "5 KiB, one thread",
+            Ok(|_| RingPool::new(Full::Rest, &fresh())),
+        ),
         shared("P1", "ownpool_fill", "4 KiB a thread", ours.clone()),
-        pool(UNLABELLED, "kernel, system call", "none of ours", Ok(|_| Kernel)),
-        shared(UNLABELLED, "kernel, vDSO", "144 B a thread", Vdso::new().ok_or_else(|| NO_VDSO.into())),
-        pool(UNLABELLED, "control: a C1 a thread", "132 B a thread", Ok(|_| PrivatePools::new(&fresh()))),
+        pool(
+            UNLABELLED,
+            "kernel, system call",
+            "none of ours",
+            Ok(|_| Kernel),
+        ),
+        shared(
+            UNLABELLED,
+            "kernel, vDSO",
+            "144 B a thread",
+            Vdso::new().ok_or_else(|| NO_VDSO.into()),
+        ),
+        pool(
+            UNLABELLED,
+            "control: a C1 a thread",
+            "132 B a thread",
+            Ok(|_| PrivatePools::new(&fresh())),
+        ),
     ]
 }
 
 /// A row for a generator of small integers.
-fn ints<I: Ints + 'static>(label: &'static str, name: &'static str, made: Result<I, String>) -> Row<Thousands> {
-    let run = made.map(|mut made| Box::new(move |time| harness::thousands(&mut made, time)) as Thousands);
-    Row { label, name, run, memory: "" }
+fn ints<I: Ints + 'static>(
+    label: &'static str,
+    name: &'static str,
+    made: Result<I, String>,
+) -> Row<Thousands> {
+    let run =
+        made.map(|mut made| Box::new(move |time| harness::thousands(&mut made, time)) as Thousands);
+    Row {
+        label,
+        name,
+        run,
+        memory: "",
+    }
 }
 
 /// The generators of small integers.
@@ -106,12 +175,28 @@ pub(crate) fn small(ours: &Result<Ownpool, String>) -> Vec<Row<Thousands>> {
     vec![
         ints("C7", "MD5 chaining", Ok(Md5Chain::new(&fresh()))),
         ints("C8", "SipHash chaining", Ok(SipChain::new(&fresh()))),
-        ints("P9", "ChaCha20 in batches, as in 2016", Ok(Batched::new(&fresh()))),
+        ints(
+            "P9",
+            "ChaCha20 in batches, as in 2016",
+            Ok(Batched::new(&fresh())),
+        ),
         ints("P9", "ownpool_u32, ownpool_u64", ours.clone()),
-        ints("C9", "RDRAND a word", Rdrand::new().ok_or_else(|| "this processor has no RDRAND".into())),
+        ints(
+            "C9",
+            "RDRAND a word",
+            Rdrand::new().ok_or_else(|| "this processor has no RDRAND".into()),
+        ),
         ints("C10", "getrandom a word, system call", Ok(Kernel)),
-        ints(UNLABELLED, "getrandom a word, vDSO", VdsoInts::new().ok_or_else(|| NO_VDSO.into())),
+        ints(
+            UNLABELLED,
+            "getrandom a word, vDSO",
+            VdsoInts::new().ok_or_else(|| NO_VDSO.into()),
+        ),
         ints("C11", "SipRound, no noise", Ok(sip())),
-        ints("C11", "SipRound, noise at each call", Ok(NoisySipRng(sip()))),
+        ints(
+            "C11",
+            "SipRound, noise at each call",
+            Ok(NoisySipRng(sip())),
+        ),
     ]
 }

@@ -26,8 +26,13 @@ fn together<T: Send>(machine: &Machine, threads: usize, work: impl Fn(Seat) -> T
         work(seat)
     };
     std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads).map(|cpu| scope.spawn(move || run(cpu))).collect();
-        handles.into_iter().filter_map(|handle| handle.join().ok()).collect()
+        let handles: Vec<_> = (0..threads)
+            .map(|cpu| scope.spawn(move || run(cpu)))
+            .collect();
+        handles
+            .into_iter()
+            .filter_map(|handle| handle.join().ok())
+            .collect()
     })
 }
 
@@ -43,7 +48,12 @@ pub(crate) struct Collisions {
 
 /// Has every thread draw single hashes of 10 bytes at full speed and compares all of them. By chance,
 /// n outputs of 80 bits hold an equal pair with odds of n^2 / 2^81: below 2^-41 up to a million.
-pub(crate) fn collisions<P: Pool>(pool: &P, machine: &Machine, threads: usize, each: usize) -> Collisions {
+pub(crate) fn collisions<P: Pool>(
+    pool: &P,
+    machine: &Machine,
+    threads: usize,
+    each: usize,
+) -> Collisions {
     let drawn = together(machine, threads, |seat| {
         let mut reader = pool.reader(seat);
         let mut outputs = vec![([0; OUTPUT_LEN], seat.cpu); each];
@@ -56,7 +66,11 @@ pub(crate) fn collisions<P: Pool>(pool: &P, machine: &Machine, threads: usize, e
     all.sort_unstable();
     let equal = all.windows(2).filter(|pair| pair[0].0 == pair[1].0);
     let (within, between): (Vec<_>, Vec<_>) = equal.partition(|pair| pair[0].1 == pair[1].1);
-    Collisions { outputs: all.len(), between: between.len(), within: within.len() }
+    Collisions {
+        outputs: all.len(),
+        between: between.len(),
+        within: within.len(),
+    }
 }
 
 /// How evenly a pool's words are written.
@@ -85,8 +99,17 @@ struct Judge {
 
 impl Judge {
     fn new(start: [u64; WORDS]) -> Self {
-        let evenness = Evenness { fewest: u64::MAX, most: 0, off: 0.0, lost: 0.0 };
-        Self { last: start, windows: 0, evenness }
+        let evenness = Evenness {
+            fewest: u64::MAX,
+            most: 0,
+            off: 0.0,
+            lost: 0.0,
+        };
+        Self {
+            last: start,
+            windows: 0,
+            evenness,
+        }
     }
 
     fn window(&mut self, now: [u64; WORDS]) {
@@ -104,7 +127,11 @@ impl Judge {
     fn verdict(self) -> Evenness {
         let words = (self.windows * WORDS) as f64;
         let Evenness { off, lost, .. } = self.evenness;
-        Evenness { off: off / words, lost: lost / (words * DUE as f64), ..self.evenness }
+        Evenness {
+            off: off / words,
+            lost: lost / (words * DUE as f64),
+            ..self.evenness
+        }
     }
 }
 
@@ -120,7 +147,7 @@ pub(crate) fn salted_evenness(machine: &Machine, windows: usize) -> Evenness {
         while turn.load(Ordering::Acquire) < 2 * round {
             core::hint::spin_loop();
             spins += 1;
-            if spins % 4096 == 0 {
+            if spins.is_multiple_of(4096) {
                 std::thread::yield_now();
             }
         }
@@ -210,11 +237,23 @@ pub(crate) fn deferred_liveness(machine: &Machine, threads: usize, time: Duratio
     let mixes: u64 = fared.iter().map(|&(_, mixes, ..)| mixes).sum();
     Liveness {
         reads,
-        fewest: fared.iter().map(|&(reads, ..)| reads).min().unwrap_or_default(),
+        fewest: fared
+            .iter()
+            .map(|&(reads, ..)| reads)
+            .min()
+            .unwrap_or_default(),
         mixes_per_hash: mixes as f64 / reads.max(1) as f64,
-        longest: fared.iter().map(|&(.., longest, _)| longest).max().unwrap_or_default(),
+        longest: fared
+            .iter()
+            .map(|&(.., longest, _)| longest)
+            .max()
+            .unwrap_or_default(),
         forgotten: pool.pending(),
-        slowest: fared.iter().map(|&(.., slowest)| slowest).max().unwrap_or_default(),
+        slowest: fared
+            .iter()
+            .map(|&(.., slowest)| slowest)
+            .max()
+            .unwrap_or_default(),
     }
 }
 
@@ -244,6 +283,40 @@ pub(crate) fn full_buffer(full: Full, time: Duration) -> FullBuffer {
     let stale = blocks.iter().filter(|block| block.seeds == 0).count();
     let end = pool.stop();
     // A helper that rests has noted its time when it lay down, one that does not only at the end.
-    let busy_ns = if full == Full::Rest { before.busy_ns } else { end.busy_ns };
-    FullBuffer { made: before.made, busy: busy_ns as f64 / idle.as_nanos() as f64, stale }
+    let busy_ns = if full == Full::Rest {
+        before.busy_ns
+    } else {
+        end.busy_ns
+    };
+    FullBuffer {
+        made: before.made,
+        busy: busy_ns as f64 / idle.as_nanos() as f64,
+        stale,
+    }
+}
+
+/// How readers fare when together they could read faster than C6's helper can make.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hunger {
+    pub(crate) reads: u64,
+    /// Reads that found nothing and had to wait.
+    pub(crate) waited: u64,
+}
+
+/// Everybody reads C6 for so long.
+pub(crate) fn ring_hunger(machine: &Machine, threads: usize, time: Duration) -> Hunger {
+    let mut pool = RingPool::new(Full::Rest, &[7; 32]);
+    let reads = together(machine, threads, |_| {
+        let begun = Instant::now();
+        let mut reads = 0;
+        while begun.elapsed() < time {
+            pool.take();
+            reads += 1;
+        }
+        reads
+    });
+    Hunger {
+        reads: reads.into_iter().sum(),
+        waited: pool.stop().starved,
+    }
 }

@@ -34,7 +34,10 @@ impl SipRng {
     pub(crate) fn new(seed: &[u8; 32]) -> Self {
         let mut v = [0; 4];
         for (word, bytes) in v.iter_mut().zip(seed.chunks_exact(8)) {
-            *word = bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+            *word = bytes
+                .iter()
+                .rev()
+                .fold(0, |word, &byte| word << 8 | u64::from(byte));
         }
         Self { v, noise: 0 }
     }
@@ -77,7 +80,8 @@ impl NoisySipRng {
     fn leave(&mut self) {
         let now = cycles();
         let here = &raw const self.0 as u64;
-        self.0.add_noise([now, jiffies(now), here, u64::from(self.0.v[2] as u32)]);
+        self.0
+            .add_noise([now, jiffies(now), here, u64::from(self.0.v[2] as u32)]);
     }
 }
 

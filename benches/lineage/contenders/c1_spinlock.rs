@@ -25,7 +25,10 @@ unsafe impl<T: Send> Sync for SpinLock<T> {}
 
 impl<T> SpinLock<T> {
     pub(crate) fn new(value: T) -> Self {
-        Self { held: AtomicBool::new(false), value: UnsafeCell::new(value) }
+        Self {
+            held: AtomicBool::new(false),
+            value: UnsafeCell::new(value),
+        }
     }
 
     /// Runs `work` with the lock held, if nobody holds it now.
@@ -43,13 +46,13 @@ impl<T> SpinLock<T> {
     /// Runs `work` with the lock held, after waiting for it.
     #[inline(always)]
     pub(crate) fn with<R>(&self, mut work: impl FnMut(&mut T) -> R) -> R {
-        let mut turns = 0;
+        let mut turns = 0_u32;
         loop {
             if let Some(result) = self.try_with(&mut work) {
                 return result;
             }
             turns += 1;
-            if turns % PATIENCE == 0 {
+            if turns.is_multiple_of(PATIENCE) {
                 std::thread::yield_now();
             }
             core::hint::spin_loop();
@@ -67,7 +70,11 @@ pub(crate) struct Words {
 
 impl Words {
     pub(crate) fn new() -> Self {
-        Self { words: [0; WORDS], position: 0, writes: [0; WORDS] }
+        Self {
+            words: [0; WORDS],
+            position: 0,
+            writes: [0; WORDS],
+        }
     }
 
     /// Mixes bytes in.
@@ -102,7 +109,9 @@ impl<const WATCH: bool> OnePool<WATCH> {
     pub(crate) fn new(seed: &[u8; 32]) -> Self {
         let mut words = Words::new();
         words.mix::<false>(seed);
-        Self { pool: SpinLock::new(words) }
+        Self {
+            pool: SpinLock::new(words),
+        }
     }
 
     pub(crate) fn mix(&self, bytes: &[u8]) {
@@ -110,7 +119,9 @@ impl<const WATCH: bool> OnePool<WATCH> {
     }
 
     pub(crate) fn fill(&self, dest: &mut [u8]) {
-        register::fill(dest, || register::fold(&self.pool.with(|pool| pool.extract::<WATCH>())));
+        register::fill(dest, || {
+            register::fold(&self.pool.with(|pool| pool.extract::<WATCH>()))
+        });
     }
 }
 

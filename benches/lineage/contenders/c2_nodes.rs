@@ -43,7 +43,10 @@ impl Pool for NodePools {
 
     fn reader(&self, seat: Seat) -> NodeReader {
         // A CPU begins with its own pool, so that not all of them begin with pool 0.
-        NodeReader { node: seat.node % self.nodes.len(), feeds: seat.node }
+        NodeReader {
+            node: seat.node % self.nodes.len(),
+            feeds: seat.node,
+        }
     }
 
     fn read(&self, reader: &mut NodeReader, dest: &mut [u8]) {

@@ -54,7 +54,8 @@ impl Word for Counted {
     #[inline(always)]
     fn change(&self, new: impl FnOnce() -> u32) {
         let landed = self.landed() + 1;
-        self.0.store(landed << 32 | u64::from(new()), Ordering::Relaxed);
+        self.0
+            .store(landed << 32 | u64::from(new()), Ordering::Relaxed);
     }
 
     fn landed(&self) -> u64 {
@@ -96,7 +97,10 @@ impl Salt {
 
 impl<W: Word> SaltedPool<W> {
     pub(crate) fn new(seed: &[u8; 32]) -> Self {
-        let pool = Self { words: core::array::from_fn(|_| W::default()), position: AtomicU32::new(0) };
+        let pool = Self {
+            words: core::array::from_fn(|_| W::default()),
+            position: AtomicU32::new(0),
+        };
         pool.mix(Salt(0), pool.position(), seed);
         pool
     }
@@ -119,9 +123,11 @@ impl<W: Word> SaltedPool<W> {
         let mut at = position.wrapping_add(salt.offset());
         for &byte in bytes {
             at = at.wrapping_sub(1);
-            self.words[register::slot(at)].change(|| register::stirred(|i| self.words[i].load(), at, byte));
+            self.words[register::slot(at)]
+                .change(|| register::stirred(|i| self.words[i].load(), at, byte));
         }
-        self.position.store(position.wrapping_sub(bytes.len() as u32), Ordering::Relaxed);
+        self.position
+            .store(position.wrapping_sub(bytes.len() as u32), Ordering::Relaxed);
     }
 
     /// The writes that landed in each word.

@@ -19,7 +19,10 @@ pub(crate) struct AtomicPool<const SALTED: bool = false> {
 
 impl<const SALTED: bool> AtomicPool<SALTED> {
     pub(crate) fn new(seed: &[u8; 32]) -> Self {
-        let pool = Self { words: [const { AtomicU32::new(0) }; WORDS], position: AtomicU32::new(0) };
+        let pool = Self {
+            words: [const { AtomicU32::new(0) }; WORDS],
+            position: AtomicU32::new(0),
+        };
         pool.mix(seed);
         pool
     }
@@ -34,7 +37,9 @@ impl<const SALTED: bool> AtomicPool<SALTED> {
     /// Mixes bytes in, at places that nobody else has.
     #[inline(always)]
     pub(crate) fn mix(&self, bytes: &[u8]) {
-        let mut at = self.position.fetch_sub(bytes.len() as u32, Ordering::Relaxed);
+        let mut at = self
+            .position
+            .fetch_sub(bytes.len() as u32, Ordering::Relaxed);
         for &byte in bytes {
             at = at.wrapping_sub(1);
             let word = &self.words[register::slot(at)];

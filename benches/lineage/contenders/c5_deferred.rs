@@ -32,7 +32,12 @@ pub(crate) struct Nonce {
 
 impl Nonce {
     pub(crate) fn new(cpu: usize) -> Self {
-        Self { cpu: cpu as u32, count: 0, mixes: 0, longest: 0 }
+        Self {
+            cpu: cpu as u32,
+            count: 0,
+            mixes: 0,
+            longest: 0,
+        }
     }
 
     /// The start value of the next hash.
@@ -40,7 +45,13 @@ impl Nonce {
     fn start(&mut self) -> [u32; 5] {
         self.count += 1;
         let [a, b, c, d, e] = START;
-        [a ^ self.cpu, b ^ self.count as u32, c ^ (self.count >> 32) as u32, d, e]
+        [
+            a ^ self.cpu,
+            b ^ self.count as u32,
+            c ^ (self.count >> 32) as u32,
+            d,
+            e,
+        ]
     }
 }
 

@@ -84,7 +84,12 @@ impl Shared {
                 tail = self.tail.load(Ordering::Relaxed);
                 continue;
             }
-            match self.tail.compare_exchange_weak(tail, tail + 1, Ordering::Relaxed, Ordering::Relaxed) {
+            match self.tail.compare_exchange_weak(
+                tail,
+                tail + 1,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
                 Err(now) => tail = now,
                 Ok(_) => {
                     // SAFETY: the exchange gave this turn to this thread, and the helper writes here
@@ -101,7 +106,10 @@ impl Shared {
     fn help(&self) {
         while !self.stop.load(Ordering::Relaxed) {
             let seeds = self.seeds.load(Ordering::Acquire);
-            let mut block = Block { bytes: [0; BLOCK_LEN], seeds };
+            let mut block = Block {
+                bytes: [0; BLOCK_LEN],
+                seeds,
+            };
             self.pool.fill(&mut block.bytes);
             while !self.put(block) && !self.stop.load(Ordering::Relaxed) {
                 match self.full {
@@ -120,7 +128,10 @@ impl Shared {
 
 /// CPU time of the calling thread.
 fn thread_cpu_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: `time` is a timespec that the call may write.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
@@ -146,9 +157,15 @@ pub(crate) struct Effort {
 
 impl RingPool {
     pub(crate) fn new(full: Full, seed: &[u8; 32]) -> Self {
-        let empty = Block { bytes: [0; BLOCK_LEN], seeds: 0 };
+        let empty = Block {
+            bytes: [0; BLOCK_LEN],
+            seeds: 0,
+        };
         let shared = Arc::new(Shared {
-            places: core::array::from_fn(|i| Place { turn: AtomicUsize::new(i), block: UnsafeCell::new(empty) }),
+            places: core::array::from_fn(|i| Place {
+                turn: AtomicUsize::new(i),
+                block: UnsafeCell::new(empty),
+            }),
             head: AtomicUsize::new(0),
             tail: AtomicUsize::new(0),
             pool: OnePool::new(seed),
@@ -161,7 +178,11 @@ impl RingPool {
         });
         let own = Arc::clone(&shared);
         let handle = std::thread::spawn(move || own.help());
-        Self { shared, helper: handle.thread().clone(), handle: Some(handle) }
+        Self {
+            shared,
+            helper: handle.thread().clone(),
+            handle: Some(handle),
+        }
     }
 
     /// Takes one block, after waiting for one if need be.
@@ -177,10 +198,12 @@ impl RingPool {
                 }
             }
         };
-        self.shared.starved.fetch_add(u64::from(waited), Ordering::Relaxed);
+        self.shared
+            .starved
+            .fetch_add(u64::from(waited), Ordering::Relaxed);
         // Half empty: wake the helper. Each reader's own wake-up would cost a system call a block.
         let tail = self.shared.tail.load(Ordering::Relaxed);
-        if self.shared.full == Full::Rest && tail % (PLACES / 2) == 0 {
+        if self.shared.full == Full::Rest && tail.is_multiple_of(PLACES / 2) {
             self.helper.unpark();
         }
         block

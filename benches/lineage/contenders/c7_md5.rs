@@ -23,13 +23,19 @@ pub(crate) struct Md5Chain {
 
 impl Md5Chain {
     pub(crate) fn new(secret: &[u8; 64]) -> Self {
-        Self { hash: [0; 4], secret: *secret, pid: std::process::id() }
+        Self {
+            hash: [0; 4],
+            secret: *secret,
+            pid: std::process::id(),
+        }
     }
 
     #[inline(always)]
     fn turn(&mut self) {
         let now = cycles();
-        let noise = u64::from(self.pid).wrapping_add(jiffies(now)).wrapping_add(now);
+        let noise = u64::from(self.pid)
+            .wrapping_add(jiffies(now))
+            .wrapping_add(now);
         self.hash[0] = self.hash[0].wrapping_add(noise as u32);
         compress(&mut self.hash, &self.secret);
     }

@@ -23,14 +23,22 @@ pub(crate) struct SipChain {
 
 impl SipChain {
     pub(crate) fn new(secret: &[u8; 16]) -> Self {
-        Self { last: 0, secret: *secret, pid: std::process::id() }
+        Self {
+            last: 0,
+            secret: *secret,
+            pid: std::process::id(),
+        }
     }
 
     #[inline(always)]
     fn turn(&mut self) -> u64 {
         let now = cycles();
         let mut input = [0; 32];
-        for (dest, word) in input.chunks_exact_mut(8).zip([self.last, jiffies(now), now, u64::from(self.pid)]) {
+        for (dest, word) in
+            input
+                .chunks_exact_mut(8)
+                .zip([self.last, jiffies(now), now, u64::from(self.pid)])
+        {
             dest.copy_from_slice(&word.to_le_bytes());
         }
         self.last = siphash(&self.secret, &input);

@@ -22,13 +22,17 @@ impl Rdrand {
 #[target_feature(enable = "rdrand")]
 fn word32() -> Option<u32> {
     let mut word = 0;
-    (0..TRIES).any(|_| _rdrand32_step(&mut word) == 1).then_some(word)
+    (0..TRIES)
+        .any(|_| _rdrand32_step(&mut word) == 1)
+        .then_some(word)
 }
 
 #[target_feature(enable = "rdrand")]
 fn word64() -> Option<u64> {
     let mut word = 0;
-    (0..TRIES).any(|_| _rdrand64_step(&mut word) == 1).then_some(word)
+    (0..TRIES)
+        .any(|_| _rdrand64_step(&mut word) == 1)
+        .then_some(word)
 }
 
 impl Ints for Rdrand {

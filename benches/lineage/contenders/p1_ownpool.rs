@@ -24,7 +24,12 @@ pub(crate) struct Ownpool {
 fn build() -> Result<PathBuf, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args(["build", "--release", "--lib", "--message-format=json-render-diagnostics"])
+        .args([
+            "build",
+            "--release",
+            "--lib",
+            "--message-format=json-render-diagnostics",
+        ])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .stderr(Stdio::inherit())
         .output()
@@ -49,7 +54,8 @@ impl Ownpool {
     pub(crate) fn load() -> Result<Self, String> {
         let path = build()?;
         // SAFETY: the library's constructor only reads settings and looks up symbols.
-        let library = unsafe { Library::new(&path) }.map_err(|error| format!("{}: {error}", path.display()))?;
+        let library = unsafe { Library::new(&path) }
+            .map_err(|error| format!("{}: {error}", path.display()))?;
         // The functions are used until the process ends.
         let library = Box::leak(Box::new(library));
         // SAFETY: these are the types that the library's header gives.
@@ -70,7 +76,9 @@ impl Ownpool {
 unsafe fn symbol<T: Copy>(library: &Library, name: &str) -> Result<T, String> {
     // SAFETY: the caller's word on the type.
     let found = unsafe { library.get::<T>(name.as_bytes()) };
-    found.map(|symbol| *symbol).map_err(|_| format!("the library has no symbol {name}"))
+    found
+        .map(|symbol| *symbol)
+        .map_err(|_| format!("the library has no symbol {name}"))
 }
 
 impl Pool for Ownpool {

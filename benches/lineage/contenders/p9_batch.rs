@@ -46,7 +46,10 @@ pub(crate) struct Batched {
 
 impl Batched {
     pub(crate) fn new(key: &[u8; 32]) -> Self {
-        let empty = || Batch { block: [0; BLOCK_LEN], used: BLOCK_LEN };
+        let empty = || Batch {
+            block: [0; BLOCK_LEN],
+            used: BLOCK_LEN,
+        };
         Self {
             cipher: ChaCha20LegacyCore::new(&(*key).into(), &[0; 8].into()),
             ints: empty(),
@@ -64,12 +67,22 @@ fn refill(cipher: &mut ChaCha20LegacyCore, blocks: &mut u64, dest: &mut [u8; BLO
 
 impl Ints for Batched {
     fn u32(&mut self) -> u32 {
-        let Self { cipher, ints, blocks, .. } = self;
+        let Self {
+            cipher,
+            ints,
+            blocks,
+            ..
+        } = self;
         u32::from_le_bytes(ints.next(|dest| refill(cipher, blocks, dest)))
     }
 
     fn u64(&mut self) -> u64 {
-        let Self { cipher, longs, blocks, .. } = self;
+        let Self {
+            cipher,
+            longs,
+            blocks,
+            ..
+        } = self;
         u64::from_le_bytes(longs.next(|dest| refill(cipher, blocks, dest)))
     }
 }

@@ -16,7 +16,13 @@ pub(crate) const HASH_LEN: usize = 20;
 pub(crate) const OUTPUT_LEN: usize = 10;
 
 /// The start value of SHA-1 (FIPS 180-4, section 5.3.1).
-pub(crate) const START: [u32; 5] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
+pub(crate) const START: [u32; 5] = [
+    0x6745_2301,
+    0xefcd_ab89,
+    0x98ba_dcfe,
+    0x1032_5476,
+    0xc3d2_e1f0,
+];
 
 /// The register's polynomial, x^32 + x^26 + x^19 + x^14 + x^7 + x + 1, as distances.
 const TAPS: [usize; 5] = [26, 19, 14, 7, 1];
@@ -29,7 +35,11 @@ const TWIST: [u32; 8] = {
         let mut word = i as u32;
         let mut bit = 0;
         while bit < 3 {
-            word = if word & 1 == 1 { (word >> 1) ^ 0xedb8_8320 } else { word >> 1 };
+            word = if word & 1 == 1 {
+                (word >> 1) ^ 0xedb8_8320
+            } else {
+                word >> 1
+            };
             bit += 1;
         }
         table[i] = word;

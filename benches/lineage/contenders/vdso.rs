@@ -33,7 +33,9 @@ fn image() -> Option<&'static [u8]> {
     let start = usize::from_str_radix(start, 16).ok()?;
     let end = usize::from_str_radix(end, 16).ok()?;
     // SAFETY: the kernel maps these pages readable for the life of the process and never writes them.
-    Some(unsafe { core::slice::from_raw_parts(core::ptr::with_exposed_provenance(start), end - start) })
+    Some(unsafe {
+        core::slice::from_raw_parts(core::ptr::with_exposed_provenance(start), end - start)
+    })
 }
 
 impl Vdso {
@@ -41,14 +43,24 @@ impl Vdso {
     pub(crate) fn new() -> Option<Self> {
         let image = image()?;
         let elf = object::File::parse(image).ok()?;
-        let symbol = elf.dynamic_symbols().find(|symbol| symbol.name() == Ok("__vdso_getrandom"))?;
+        let symbol = elf
+            .dynamic_symbols()
+            .find(|symbol| symbol.name() == Ok("__vdso_getrandom"))?;
         let code = image.get(symbol.address() as usize..)?.as_ptr();
         // SAFETY: the symbol of this name has this type (linux/random.h, vgetrandom(7)).
         let function = unsafe { core::mem::transmute::<*const u8, Function>(code) };
         let mut params = Params::default();
         // SAFETY: the question about parameters: no buffer, a state length of all ones, and a place for
         // the answer that is as large as the kernel's struct.
-        let result = unsafe { function(core::ptr::null_mut(), 0, 0, (&raw mut params).cast(), usize::MAX) };
+        let result = unsafe {
+            function(
+                core::ptr::null_mut(),
+                0,
+                0,
+                (&raw mut params).cast(),
+                usize::MAX,
+            )
+        };
         (result == 0 && params.size > 0).then_some(Self { function, params })
     }
 
@@ -56,7 +68,14 @@ impl Vdso {
     fn state(&self) -> State {
         // SAFETY: a new mapping, at a place that the kernel chooses.
         let page = unsafe {
-            libc::mmap(core::ptr::null_mut(), PAGE_LEN, self.params.protection, self.params.flags, -1, 0)
+            libc::mmap(
+                core::ptr::null_mut(),
+                PAGE_LEN,
+                self.params.protection,
+                self.params.flags,
+                -1,
+                0,
+            )
         };
         assert_ne!(page, libc::MAP_FAILED, "no memory for a vDSO state");
         State { page }
@@ -67,7 +86,8 @@ impl Vdso {
         let size = self.params.size as usize;
         // SAFETY: `dest` is writable for its length; the state is ours alone, mapped as asked, and zero
         // or as the last call left it.
-        let result = unsafe { (self.function)(dest.as_mut_ptr().cast(), dest.len(), 0, state.page, size) };
+        let result =
+            unsafe { (self.function)(dest.as_mut_ptr().cast(), dest.len(), 0, state.page, size) };
         assert_eq!(result, dest.len() as isize, "short answer from the vDSO");
     }
 }
