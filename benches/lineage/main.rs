@@ -6,7 +6,7 @@
 //!
 //! Promises: every label prints a row, C1 to C11, P1 and P9; a row that cannot be had says why, and if it is
 //! ours, the run fails. Under `cargo test` everything runs once and briefly, to show that it runs; what the
-//! contenders claim is tested in `tests/lineage.rs`.
+//! contenders claim is tested in `tests/lineage`.
 #![allow(
     clippy::indexing_slicing,
     reason = "words of a pool are indexed modulo its size; a benchmark that panics has harmed nobody"
@@ -93,13 +93,13 @@ fn main() -> ExitCode {
     let measured = measured::measure(plan, &ours);
     let claims = claims::claims(&measured);
     println!("\n{}\n", page::about(&measured));
-    for table in [
-        table::pools(&measured),
-        table::small(&measured),
-        table::claims(&claims),
-    ] {
+    for table in [table::pools(&measured), table::small(&measured)] {
         println!("{}", table.text());
     }
+    println!(
+        "What was said, and what this run shows\n\n{}",
+        table::verdicts(&claims)
+    );
     println!("Where another does better than ours\n");
     for line in claims::better_than_ours(&measured) {
         println!("{line}");

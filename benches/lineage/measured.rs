@@ -71,6 +71,8 @@ pub(crate) struct Measured {
     /// Cycles for a thousand calls of 4 and 8 bytes.
     pub(crate) ints: Vec<Figures>,
     pub(crate) observed: Observations,
+    /// Our library's code and thread-local bytes.
+    pub(crate) size: Option<(u64, u64)>,
 }
 
 impl Measured {
@@ -176,6 +178,7 @@ pub(crate) fn measure(plan: Plan, ours: &Result<Ownpool, String>) -> Measured {
             .map(|(row, rounds)| summary(row, rounds))
             .collect(),
         observed,
+        size: ours.as_ref().ok().map(|ours| (ours.code, ours.tls)),
     }
 }
 

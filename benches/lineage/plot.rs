@@ -85,6 +85,7 @@ fn pools(area: &Area<'_>, measured: &Measured) -> Drawn {
             rate if rate >= 1e6 => format!("{:.0} M", rate / 1e6),
             rate => format!("{:.0} K", rate / 1e3),
         })
+        .y_labels(30)
         .light_line_style(WHITE)
         .axis_desc_style((FONT, 15))
         .label_style((FONT, 13))

@@ -129,10 +129,21 @@ pub(crate) fn small(measured: &Measured) -> Table {
 pub(crate) fn claims(claims: &[Claim]) -> Table {
     let row = |claim: &Claim| strings([claim.label, claim.said, &claim.here, claim.verdict]);
     Table {
-        title: "What was said, and what this run shows".into(),
+        title: String::new(),
         header: strings(["", "said", "here", ""]),
         rows: claims.iter().map(row).collect(),
     }
+}
+
+/// The same for a terminal, where four wide columns would not fit: verdict first.
+pub(crate) fn verdicts(claims: &[Claim]) -> String {
+    let line = |claim: &Claim| {
+        format!(
+            "{:<14} {}: {}\n               here: {}\n",
+            claim.verdict, claim.label, claim.said, claim.here
+        )
+    };
+    claims.iter().map(line).collect()
 }
 
 impl Table {

@@ -7,6 +7,7 @@
 use super::{Ints, Pool, Seat};
 use core::ffi::{c_int, c_void};
 use libloading::Library;
+use object::{Object, ObjectSection};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -18,6 +19,9 @@ pub(crate) struct Ownpool {
     fill: Fill,
     u32: unsafe extern "C" fn() -> u32,
     u64: unsafe extern "C" fn() -> u64,
+    /// Bytes of its code, and of thread-local storage that each thread has, moved or not.
+    pub(crate) code: u64,
+    pub(crate) tls: u64,
 }
 
 /// Builds the release library and asks cargo where it is.
@@ -56,6 +60,12 @@ impl Ownpool {
         // SAFETY: the library's constructor only reads settings and looks up symbols.
         let library = unsafe { Library::new(&path) }
             .map_err(|error| format!("{}: {error}", path.display()))?;
+        let image = std::fs::read(&path).map_err(|error| error.to_string())?;
+        let elf = object::File::parse(image.as_slice()).map_err(|error| error.to_string())?;
+        let section = |name| {
+            elf.section_by_name(name)
+                .map_or(0, |section| section.size())
+        };
         // The functions are used until the process ends.
         let library = Box::leak(Box::new(library));
         // SAFETY: these are the types that the library's header gives.
@@ -64,6 +74,8 @@ impl Ownpool {
                 fill: symbol(library, "ownpool_fill")?,
                 u32: symbol(library, "ownpool_u32")?,
                 u64: symbol(library, "ownpool_u64")?,
+                code: section(".text"),
+                tls: section(".tbss") + section(".tdata"),
             })
         }
     }
