@@ -13,7 +13,8 @@ use crate::contenders::register::HASH_LEN;
 use crate::harness::{median, ticks_per_ns};
 use crate::machine::Machine;
 use crate::rows;
-use crate::stress::{self, Collisions, Evenness, FullBuffer, Hunger, Liveness};
+use crate::stress::evenness::{self, Evenness};
+use crate::stress::{self, Collisions, FullBuffer, Hunger, Liveness};
 use core::time::Duration;
 
 /// How long to measure.
@@ -208,8 +209,8 @@ fn observe(machine: &Machine, plan: Plan) -> Observations {
                 stress::collisions(&DeferredPool::new(&seed), machine, threads, each),
             ),
         ],
-        locked: stress::locked_evenness(machine, plan.windows.min(1000)),
-        salted: stress::salted_evenness(machine, plan.windows),
+        locked: evenness::locked_evenness(machine, plan.windows.min(1000)),
+        salted: evenness::salted_evenness(machine, plan.windows),
         alone: stress::deferred_liveness(machine, 1, plan.load),
         crowded: stress::deferred_liveness(machine, crowd, plan.load),
         crowd,

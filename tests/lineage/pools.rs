@@ -129,11 +129,11 @@ fn c3_alone_is_even_and_two_that_meet_are_not() {
 #[test]
 fn c3_is_counted_under_stress_and_c1_is_even() {
     let machine = Machine::new();
-    let c1 = stress::locked_evenness(&machine, 200);
+    let c1 = stress::evenness::locked_evenness(&machine, 200);
     assert_eq!((c1.fewest, c1.most), (5, 5), "{c1:?}");
     assert_eq!((c1.off, c1.lost), (0.0, 0.0), "{c1:?}");
     // How uneven C3 is depends on how often two threads meet, which one core may never let happen.
-    let c3 = stress::salted_evenness(&machine, 2000);
+    let c3 = stress::evenness::salted_evenness(&machine, 2000);
     assert!(
         c3.fewest <= 5 && c3.most >= 5 && (0.0..1.0).contains(&c3.lost),
         "{c3:?}"

@@ -5,7 +5,7 @@
 //! Promises: numbers, no verdicts. The benchmark prints them, `tests/lineage` holds them to what each
 //! design claims.
 
-mod evenness;
+pub(crate) mod evenness;
 
 use crate::contenders::c5_deferred::{DeferredPool, Nonce};
 use crate::contenders::c6_ring::{Full, PLACES, RingPool};
@@ -13,7 +13,7 @@ use crate::contenders::register::OUTPUT_LEN;
 use crate::contenders::{Pool, Seat};
 use crate::machine::Machine;
 use core::time::Duration;
-pub(crate) use evenness::{Evenness, locked_evenness, salted_evenness};
+
 use std::sync::Barrier;
 use std::time::Instant;
 
