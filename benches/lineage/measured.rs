@@ -52,6 +52,8 @@ pub(crate) struct Observations {
     pub(crate) alone: Liveness,
     pub(crate) crowded: Liveness,
     pub(crate) crowd: usize,
+    /// Times that two readers of C5 met, and mix-backs that were forgotten.
+    pub(crate) forgotten: (usize, usize),
     pub(crate) rest: FullBuffer,
     pub(crate) replace: FullBuffer,
     pub(crate) hunger: Hunger,
@@ -214,6 +216,10 @@ fn observe(machine: &Machine, plan: Plan) -> Observations {
         alone: stress::deferred_liveness(machine, 1, plan.load),
         crowded: stress::deferred_liveness(machine, crowd, plan.load),
         crowd,
+        forgotten: (
+            plan.windows,
+            stress::deferred_forgotten(machine, plan.windows),
+        ),
         rest: stress::full_buffer(Full::Rest, plan.load),
         replace: stress::full_buffer(Full::Replace, plan.load),
         hunger: stress::ring_hunger(machine, threads, plan.load),

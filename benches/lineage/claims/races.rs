@@ -51,6 +51,7 @@ pub(super) fn about(measured: &Measured, claims: &mut Vec<Claim>) {
         verdict: verdict(salted.lost > 0.0),
     });
     let crowded = observed.crowded;
+    let (meetings, forgotten) = observed.forgotten;
     claims.push(Claim {
         label: "C5",
         said: "the last one out may never get out",
@@ -68,11 +69,8 @@ pub(super) fn about(measured: &Measured, claims: &mut Vec<Claim>) {
     claims.push(Claim {
         label: "C5",
         said: "a mix-back that was asked for is done by somebody",
-        here: format!(
-            "after {} reads none is left to do: {}",
-            crowded.reads, !crowded.forgotten
-        ),
-        verdict: verdict(!crowded.forgotten),
+        here: format!("{forgotten} forgotten in {meetings} meetings of two readers"),
+        verdict: verdict(forgotten == 0),
     });
     let (due, mixed) = observed.reserved;
     claims.push(Claim {

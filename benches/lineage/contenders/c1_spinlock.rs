@@ -65,7 +65,7 @@ pub(crate) struct Words {
     words: [u32; WORDS],
     position: u32,
     /// How often each word was written, when somebody watches.
-    pub(crate) writes: [u32; WORDS],
+    writes: [u32; WORDS],
 }
 
 impl Words {
@@ -102,7 +102,7 @@ impl Words {
 
 /// One pool for everybody.
 pub(crate) struct OnePool<const WATCH: bool = false> {
-    pub(crate) pool: SpinLock<Words>,
+    pool: SpinLock<Words>,
 }
 
 impl<const WATCH: bool> OnePool<WATCH> {
@@ -112,6 +112,11 @@ impl<const WATCH: bool> OnePool<WATCH> {
         Self {
             pool: SpinLock::new(words),
         }
+    }
+
+    /// How often each word was written.
+    pub(crate) fn writes(&self) -> [u64; WORDS] {
+        self.pool.with(|pool| pool.writes.map(u64::from))
     }
 
     pub(crate) fn mix(&self, bytes: &[u8]) {

@@ -1,13 +1,12 @@
 //! Is every word of the pool mixed alike? Writes are counted in windows of eight mix-backs, in which each of
 //! the 32 words is due five.
 
-use super::together;
+use super::in_step;
 use crate::contenders::Pool;
 use crate::contenders::c1_spinlock::OnePool;
 use crate::contenders::c3_salted::{Counted, Salt, SaltedPool};
 use crate::contenders::register::{HASH_LEN, OUTPUT_LEN, WORDS};
 use crate::machine::Machine;
-use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// How evenly a pool's words are written.
 #[derive(Clone, Copy, Debug)]
@@ -74,63 +73,27 @@ impl Judge {
 /// C3 under two CPUs: windows of eight mix-backs, four each at the same time.
 pub(crate) fn salted_evenness(machine: &Machine, windows: usize) -> Evenness {
     let pool = SaltedPool::<Counted>::new(&[7; 32]);
-    let turn = AtomicUsize::new(0);
     let mut judge = Judge::new(pool.landed());
-    // A barrier of the spinning kind: a thread that sleeps would come too late to race.
-    let meet = |round: usize| {
-        turn.fetch_add(1, Ordering::AcqRel);
-        let mut spins = 0_u32;
-        while turn.load(Ordering::Acquire) < 2 * round {
-            core::hint::spin_loop();
-            spins += 1;
-            if spins.is_multiple_of(4096) {
-                std::thread::yield_now();
-            }
-        }
-    };
-    let mix = |cpu| {
-        let salt: Salt = pool.reader(machine.sit(cpu));
-        let mut reader = salt;
-        let mut output = [0; OUTPUT_LEN];
-        move |pool: &SaltedPool<Counted>| {
-            for _ in 0..WINDOW / 2 {
-                pool.read(&mut reader, &mut output);
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut mix = mix(1);
-            for window in 0..windows {
-                meet(2 * window + 1);
-                mix(&pool);
-                meet(2 * window + 2);
-            }
-        });
-        scope.spawn(|| {
-            let mut mix = mix(0);
-            for window in 0..windows {
-                meet(2 * window + 1);
-                mix(&pool);
-                meet(2 * window + 2);
-                judge.window(pool.landed());
-            }
-        });
-    });
+    in_step(
+        machine,
+        windows,
+        |seat| pool.reader(seat),
+        |salt: &mut Salt| pool.read(salt, &mut [0; OUTPUT_LEN * WINDOW / 2]),
+        || judge.window(pool.landed()),
+    );
     judge.verdict()
 }
 
 /// C1 for comparison: the lock makes two CPUs' mix-backs the same as one's.
 pub(crate) fn locked_evenness(machine: &Machine, windows: usize) -> Evenness {
     let pool = OnePool::<true>::new(&[7; 32]);
-    let writes = |pool: &OnePool<true>| pool.pool.with(|words| words.writes.map(u64::from));
-    let mut judge = Judge::new(writes(&pool));
-    for _ in 0..windows {
-        together(machine, 2, |_| {
-            let mut output = [0; OUTPUT_LEN * WINDOW / 2];
-            pool.read(&mut (), &mut output);
-        });
-        judge.window(writes(&pool));
-    }
+    let mut judge = Judge::new(pool.writes());
+    in_step(
+        machine,
+        windows,
+        |_| (),
+        |()| pool.read(&mut (), &mut [0; OUTPUT_LEN * WINDOW / 2]),
+        || judge.window(pool.writes()),
+    );
     judge.verdict()
 }

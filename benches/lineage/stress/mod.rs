@@ -12,6 +12,7 @@ use crate::contenders::c6_ring::{Full, PLACES, RingPool};
 use crate::contenders::register::OUTPUT_LEN;
 use crate::contenders::{Pool, Seat};
 use crate::machine::Machine;
+use core::sync::atomic::{AtomicUsize, Ordering};
 use core::time::Duration;
 
 use std::sync::Barrier;
@@ -34,6 +35,57 @@ fn together<T: Send>(machine: &Machine, threads: usize, work: impl Fn(Seat) -> T
             .filter_map(|handle| handle.join().ok())
             .collect()
     })
+}
+
+/// Lets two pinned threads do `work` at the same instant, round after round; `after` runs when both have.
+fn in_step<R>(
+    machine: &Machine,
+    rounds: usize,
+    reader: impl Fn(Seat) -> R + Sync,
+    work: impl Fn(&mut R) + Sync,
+    mut after: impl FnMut(),
+) {
+    let came = AtomicUsize::new(0);
+    // A barrier of the spinning kind: a thread that sleeps would come too late to race.
+    let meet = |time: usize| {
+        came.fetch_add(1, Ordering::AcqRel);
+        let mut spins = 0_u32;
+        while came.load(Ordering::Acquire) < 2 * time {
+            core::hint::spin_loop();
+            spins += 1;
+            if spins.is_multiple_of(4096) {
+                std::thread::yield_now();
+            }
+        }
+    };
+    let play = |cpu, after: &mut dyn FnMut()| {
+        let mut reader = reader(machine.sit(cpu));
+        for round in 0..rounds {
+            meet(2 * round + 1);
+            work(&mut reader);
+            meet(2 * round + 2);
+            after();
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| play(1, &mut || ()));
+        play(0, &mut after);
+    });
+    machine.release();
+}
+
+/// How often two readers of C5 that came at the same instant both left with a mix-back still to do.
+pub(crate) fn deferred_forgotten(machine: &Machine, rounds: usize) -> usize {
+    let pool = DeferredPool::new(&[7; 32]);
+    let mut forgotten = 0;
+    in_step(
+        machine,
+        rounds,
+        |seat| pool.reader(seat),
+        |nonce: &mut Nonce| pool.read(nonce, &mut [0; OUTPUT_LEN]),
+        || forgotten += usize::from(pool.pending()),
+    );
+    forgotten
 }
 
 /// How many outputs were the same.
@@ -83,8 +135,6 @@ pub(crate) struct Liveness {
     pub(crate) mixes_per_hash: f64,
     /// The longest stay of one reader, in mix-backs.
     pub(crate) longest: u64,
-    /// Whether a mix-back was still asked for when all had left.
-    pub(crate) forgotten: bool,
     /// The slowest read, which includes time off the core where threads outnumber cores.
     pub(crate) slowest: Duration,
 }
@@ -122,7 +172,6 @@ pub(crate) fn deferred_liveness(machine: &Machine, threads: usize, time: Duratio
             .map(|&(.., longest, _)| longest)
             .max()
             .unwrap_or_default(),
-        forgotten: pool.pending(),
         slowest: fared
             .iter()
             .map(|&(.., slowest)| slowest)
