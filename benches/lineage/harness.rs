@@ -78,27 +78,30 @@ pub(crate) fn rate<P: Pool>(pool: &P, machine: &Machine, threads: usize, time: D
     })
 }
 
-/// Nanoseconds that a new thread waits for its first 64 bytes: making a reader and one read.
+/// Nanoseconds that a new thread waits for its first 64 bytes: making a reader and one read. The threads
+/// come one after another and stay until all have had theirs, so that none inherits what another left.
 pub(crate) fn first_read<P: Pool>(pool: &P, machine: &Machine) -> f64 {
-    const THREADS: usize = 15;
+    const THREADS: usize = 31;
     let times = Mutex::new(Vec::new());
-    for cpu in 0..THREADS {
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let seat = machine.sit(cpu % machine.cores.len());
-                let begun = Instant::now();
-                let mut reader = pool.reader(seat);
-                let mut dest = [0; READ_LEN];
-                read(pool, &mut reader, &mut dest);
-                let time = begun.elapsed();
-                black_box(&mut dest);
-                times
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .push(time.as_nanos() as f64);
-            });
-        });
-    }
+    let leave = Barrier::new(THREADS);
+    let come = &|cpu: usize| {
+        let seat = machine.sit(cpu);
+        {
+            let mut times = times.lock().unwrap_or_else(PoisonError::into_inner);
+            let begun = Instant::now();
+            let mut reader = pool.reader(seat);
+            let mut dest = [0; READ_LEN];
+            read(pool, &mut reader, &mut dest);
+            times.push(begun.elapsed().as_nanos() as f64);
+            black_box(&mut dest);
+        }
+        leave.wait();
+    };
+    std::thread::scope(|scope| {
+        for cpu in 0..THREADS {
+            scope.spawn(move || come(cpu));
+        }
+    });
     median(&times.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 

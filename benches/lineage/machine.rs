@@ -103,9 +103,10 @@ impl Machine {
                 format!("no {name}")
             }
         };
+        let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         format!(
-            "{}, family {}, model {}; {} cores, {} memory node(s){}; {}, {}, {}; Linux {}",
+            "{}, family {}, model {}; {} cores, {} memory node(s){}; {}, {}, {}; Linux {}; load average {} before the run",
             field("model name"),
             field("cpu family"),
             field("model\t"),
@@ -120,6 +121,7 @@ impl Machine {
             has("avx512f", "AVX-512"),
             has("rdrand", "RDRAND"),
             release.trim(),
+            load.split_whitespace().next().unwrap_or("?"),
         )
     }
 }

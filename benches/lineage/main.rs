@@ -91,18 +91,21 @@ fn main() -> ExitCode {
     };
     let ours = Ownpool::load();
     let measured = measured::measure(plan, &ours);
-    let claims = claims::claims(&measured);
     println!("\n{}\n", page::about(&measured));
     for table in [table::pools(&measured), table::small(&measured)] {
         println!("{}", table.text());
     }
-    println!(
-        "What was said, and what this run shows\n\n{}",
-        table::verdicts(&claims)
-    );
-    println!("Where another does better than ours\n");
-    for line in claims::better_than_ours(&measured) {
-        println!("{line}");
+    // A glance is too short to judge by, and made of unoptimised code.
+    if bench {
+        let claims = claims::claims(&measured);
+        println!(
+            "What was said, and what this run shows\n\n{}",
+            table::verdicts(&claims)
+        );
+        println!("Where another does better than ours\n");
+        for line in claims::better_than_ours(&measured) {
+            println!("{line}");
+        }
     }
     if let Err(why) = &ours {
         eprintln!("lineage: P1 and P9 did not run: {why}");

@@ -129,11 +129,17 @@ fn summary<Run>(row: rows::Row<Run>, rounds: &[Vec<f64>]) -> Figures {
 /// Measures everything; says on the error stream how far it is.
 pub(crate) fn measure(plan: Plan, ours: &Result<Ownpool, String>) -> Measured {
     let machine = Machine::new();
+    let description = machine.describe();
     let threads = machine.thread_counts();
     let ticks_per_ns = ticks_per_ns(Duration::from_millis(100));
     let (mut pools, mut small) = (rows::pools(ours), rows::small(ours));
     let mut pool_rounds = vec![Vec::new(); pools.len()];
     let mut small_rounds = vec![Vec::new(); small.len()];
+    // Before anything else: threads that end may leave something behind for later ones.
+    let firsts: Vec<_> = pools
+        .iter()
+        .map(|row| row.run.as_ref().map_or(0.0, |run| (run.first)(&machine)))
+        .collect();
     for round in 1..=plan.rounds {
         eprintln!("lineage: round {round} of {}", plan.rounds);
         let mut cells = vec![Vec::new(); pools.len()];
@@ -144,10 +150,8 @@ pub(crate) fn measure(plan: Plan, ours: &Result<Ownpool, String>) -> Measured {
                 }
             }
         }
-        for ((row, mut cells), rounds) in pools.iter().zip(cells).zip(&mut pool_rounds) {
-            if let Ok(run) = &row.run {
-                cells.push((run.first)(&machine));
-            }
+        for ((mut cells, &first), rounds) in cells.into_iter().zip(&firsts).zip(&mut pool_rounds) {
+            cells.push(first);
             rounds.push(cells);
         }
         // One core for all of them, so that all have the same one.
@@ -162,9 +166,9 @@ pub(crate) fn measure(plan: Plan, ours: &Result<Ownpool, String>) -> Measured {
         machine.release();
     }
     eprintln!("lineage: counting");
-    let observed = observe(&machine, plan);
+    let observed = observe(&machine, plan, ours);
     Measured {
-        machine: machine.describe(),
+        machine: description,
         cores: machine.cores.len(),
         real_nodes: machine.real_nodes,
         plan,
@@ -186,7 +190,7 @@ pub(crate) fn measure(plan: Plan, ours: &Result<Ownpool, String>) -> Measured {
 }
 
 /// Counts.
-fn observe(machine: &Machine, plan: Plan) -> Observations {
+fn observe(machine: &Machine, plan: Plan, ours: &Result<Ownpool, String>) -> Observations {
     let seed: [u8; 32] = fresh();
     let threads = machine.cores.len().max(2);
     let crowd = 2 * machine.cores.len();
@@ -195,22 +199,26 @@ fn observe(machine: &Machine, plan: Plan) -> Observations {
     let c4 = AtomicPool::<false>::new(&seed);
     let c4_found = stress::collisions(&c4, machine, threads, each);
     let due = seed.len() + threads * each * HASH_LEN;
+    let mut collisions = vec![
+        (
+            "C3",
+            stress::collisions::<SaltedPool>(&SaltedPool::new(&seed), machine, threads, each),
+        ),
+        ("C4", c4_found),
+        (
+            "C4, C3's salt",
+            stress::collisions(&AtomicPool::<true>::new(&seed), machine, threads, each),
+        ),
+        (
+            "C5",
+            stress::collisions(&DeferredPool::new(&seed), machine, threads, each),
+        ),
+    ];
+    if let Ok(ours) = ours {
+        collisions.push(("P1", stress::collisions(ours, machine, threads, each)));
+    }
     Observations {
-        collisions: vec![
-            (
-                "C3",
-                stress::collisions::<SaltedPool>(&SaltedPool::new(&seed), machine, threads, each),
-            ),
-            ("C4", c4_found),
-            (
-                "C4, C3's salt",
-                stress::collisions(&AtomicPool::<true>::new(&seed), machine, threads, each),
-            ),
-            (
-                "C5",
-                stress::collisions(&DeferredPool::new(&seed), machine, threads, each),
-            ),
-        ],
+        collisions,
         locked: evenness::locked_evenness(machine, plan.windows.min(1000)),
         salted: evenness::salted_evenness(machine, plan.windows),
         alone: stress::deferred_liveness(machine, 1, plan.load),

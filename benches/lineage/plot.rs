@@ -81,10 +81,7 @@ fn pools(area: &Area<'_>, measured: &Measured) -> Drawn {
         .x_desc("threads (logarithmic)")
         .y_desc("reads per second, all threads (logarithmic)")
         .x_label_formatter(&|threads| format!("{threads:.0}"))
-        .y_label_formatter(&|rate| match *rate {
-            rate if rate >= 1e6 => format!("{:.0} M", rate / 1e6),
-            rate => format!("{:.0} K", rate / 1e3),
-        })
+        .y_label_formatter(&|rate| axis_label(*rate))
         .y_labels(30)
         .light_line_style(WHITE)
         .axis_desc_style((FONT, 15))
@@ -116,6 +113,22 @@ fn pools(area: &Area<'_>, measured: &Measured) -> Drawn {
         legend += 22;
     }
     Ok(())
+}
+
+/// A label for 1, 2 and 5 of each power of ten; the others would run into each other.
+fn axis_label(rate: f64) -> String {
+    let leading = rate / 10_f64.powf((rate * 1.001).log10().floor());
+    if ![1.0, 2.0, 5.0]
+        .iter()
+        .any(|round| (leading / round - 1.0).abs() < 1e-6)
+    {
+        return String::new();
+    }
+    if rate >= 1e6 {
+        format!("{:.0} M", rate / 1e6)
+    } else {
+        format!("{:.0} K", rate / 1e3)
+    }
 }
 
 fn small(area: &Area<'_>, measured: &Measured) -> Drawn {

@@ -122,7 +122,7 @@ pub(crate) fn pools(ours: &Result<Ownpool, String>) -> Vec<Row<PoolRun>> {
         pool(
             "C5",
             "deferred mix-back",
-            "137 B, 12 a CPU",
+            "140 B, 12 a CPU",
             Ok(|_| DeferredPool::new(&fresh())),
         ),
         pool(
