@@ -7,6 +7,8 @@
 #[allow(dead_code, reason = "the library uses the rest of the table")]
 mod settings;
 
+mod bench;
+mod library;
 mod run;
 
 use clap::{Parser, Subcommand};
@@ -23,6 +25,8 @@ struct Cli {
 enum Command {
     /// Run a program under the library
     Run(run::Args),
+    /// Measure kernel, vDSO, ownpool and its peers on this machine
+    Bench(bench::Args),
 }
 
 /// Exit status for a failure of this command itself, as env(1) has it.
@@ -31,5 +35,6 @@ pub(crate) const OUR_FAILURE: u8 = 125;
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Run(args) => run::main(args),
+        Command::Bench(args) => bench::main(args),
     }
 }
