@@ -52,6 +52,14 @@ fn colour(who: &str) -> RGBColor {
         .map_or(GREY, |row| row.1)
 }
 
+/// `4`, `16K`, `1M`: what fits under an axis.
+fn short(bytes: usize) -> String {
+    table::size(bytes)
+        .replace(" B", "")
+        .replace(" KiB", "K")
+        .replace(" MiB", "M")
+}
+
 fn words(size: u32, colour: RGBColor, horizontal: HPos) -> TextStyle<'static> {
     ("sans-serif", size)
         .into_font()
@@ -71,8 +79,8 @@ fn draw(report: &Report, area: &Area<'_>) -> Result<(), Box<dyn core::error::Err
     area.draw_text(&about.join("  ·  "), &words(16, GREY, HPos::Left), (16, 16))?;
     let (_, below) = area.split_vertically(28);
     let panels: [Panel; 2] = [
-        ("getrandom, ns per call, 1 thread", |row| row.ns),
-        ("GB/s, 1 thread", |row| row.gb_per_s),
+        ("ns per call by bytes, 1 thread", |row| row.ns),
+        ("GB/s by bytes, 1 thread", |row| row.gb_per_s),
     ];
     for (part, panel) in below.split_evenly((1, 2)).iter().zip(panels) {
         draw_panel(report, part, panel)?;
@@ -108,7 +116,7 @@ fn draw_panel(
         .light_line_style(TRANSPARENT)
         .label_style(words(14, GREY, HPos::Center))
         .x_labels(11)
-        .x_label_formatter(&|bytes| table::size(*bytes as usize))
+        .x_label_formatter(&|bytes| short(*bytes as usize))
         .y_label_formatter(&|value| format!("{value}"))
         .draw()?;
     let mut ends = Vec::new();

@@ -20,6 +20,7 @@ pub(super) fn size(bytes: usize) -> String {
 
 fn number(value: f64) -> String {
     match value {
+        ..1.0 => format!("{value:.3}"),
         ..10.0 => format!("{value:.2}"),
         ..1000.0 => format!("{value:.1}"),
         _ => format!("{value:.0}"),
