@@ -1,5 +1,57 @@
-#![no_std]
+//! `libownpool.so`: gives heavy callers of getrandom and of /dev/urandom their
+//! own ChaCha20 generator, inside programs that nobody will change.
+//!
+//! It lives in other people's processes. So, in this order: never a weak or a
+//! repeated byte; never a random byte for a descriptor that is not urandom;
+//! never a crash, a hang, a changed errno or an extra visible effect; then
+//! speed. In doubt it falls through to the kernel, which is behind every hook.
+//!
+//! ```text
+//!  doors      hooks   api   init ─ report          (interposed names, C API, start and end)
+//!               └──► serve ◄──┘                    (the one decision)
+//!  state      thread   urandom   stats   real   confine
+//!               └─────► sys, vdso, elf ◄──┘        (raw kernel calls, loaded images)
+//!  pure       crng   bucket   settings   text      (import nothing of ours)
+//! ```
+//!
+//! No std: no runtime is dragged into every process, and the list of imported
+//! symbols is short enough to read. `abort` in it would mean that a path that
+//! panics is left in the build; a test compares the list.
+#![cfg_attr(not(test), no_std)]
+#![cfg_attr(test, allow(dead_code, unused_imports, reason = "unit tests build without the hooks"))]
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+compile_error!("ownpool is written for Linux on x86-64");
+
+mod bucket;
+mod confine;
+mod cpu;
+mod crng;
+mod elf;
+/// cbindgen:ignore
+#[cfg(not(test))]
+mod hooks;
+#[cfg(not(test))]
+mod init;
+#[cfg(not(test))]
+mod mem;
+mod probes;
+mod real;
+mod report;
+mod serve;
+mod settings;
+mod stats;
+mod sure;
+mod sys;
+mod text;
+mod thread;
+mod urandom;
+mod vdso;
+
+/// No path leads here in the release build; the debug build keeps its checks.
+#[cfg(not(test))]
 #[panic_handler]
-fn p(_: &core::panic::PanicInfo) -> ! {
-    loop {}
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    // SAFETY: ends the process.
+    unsafe { libc::abort() }
 }

@@ -27,7 +27,13 @@ pub enum Mode {
 
 impl Mode {
     /// All modes, in the order of the manual.
-    pub const ALL: [Mode; 5] = [Mode::Auto, Mode::Always, Mode::Vdso, Mode::Observe, Mode::Off];
+    pub const ALL: [Mode; 5] = [
+        Mode::Auto,
+        Mode::Always,
+        Mode::Vdso,
+        Mode::Observe,
+        Mode::Off,
+    ];
 
     /// The name that users write and reports show.
     pub const fn name(self) -> &'static str {
@@ -42,7 +48,9 @@ impl Mode {
 
     /// The mode of this name, if there is one.
     pub fn parse(name: &[u8]) -> Option<Mode> {
-        Mode::ALL.into_iter().find(|mode| mode.name().as_bytes() == name)
+        Mode::ALL
+            .into_iter()
+            .find(|mode| mode.name().as_bytes() == name)
     }
 
     /// The mode that `as u8` gave this number; anything else is `Off`.
@@ -236,7 +244,11 @@ impl Settings<'_> {
         skip: b"gpg:gpg-agent:ssh-keygen:openssl:cryptsetup:wg",
         stats: b"",
         verbose: false,
-        test: TestSwitches { wipe: false, no_vdso: false, fail_known_answer: false },
+        test: TestSwitches {
+            wipe: false,
+            no_vdso: false,
+            fail_known_answer: false,
+        },
     };
 }
 
@@ -354,32 +366,68 @@ mod tests {
 
     fn with(name: &str, value: &'static str) -> Result<Settings<'static>, Complaint> {
         let mut settings = Settings::DEFAULT;
-        settings.set(name.as_bytes(), value.as_bytes()).map(|()| settings)
+        settings
+            .set(name.as_bytes(), value.as_bytes())
+            .map(|()| settings)
     }
 
     #[test]
     fn every_row_is_known_and_its_default_is_the_default() {
         for row in &TABLE {
-            assert_eq!(with(row.name, row.default), Ok(Settings::DEFAULT), "{}", row.name);
+            assert_eq!(
+                with(row.name, row.default),
+                Ok(Settings::DEFAULT),
+                "{}",
+                row.name
+            );
             if row.name != "OWNPOOL_ONLY" && row.name != "OWNPOOL_SKIP" {
-                assert_eq!(with(row.name, ""), Ok(Settings::DEFAULT), "{} empty", row.name);
+                assert_eq!(
+                    with(row.name, ""),
+                    Ok(Settings::DEFAULT),
+                    "{} empty",
+                    row.name
+                );
             }
         }
     }
 
     #[test]
     fn sizes_take_suffixes_and_nothing_else() {
-        for (text, bytes) in [("0", 0), ("7", 7), ("4K", 4096), ("2m", 2 << 20), ("1G", 1 << 30)] {
+        for (text, bytes) in [
+            ("0", 0),
+            ("7", 7),
+            ("4K", 4096),
+            ("2m", 2 << 20),
+            ("1G", 1 << 30),
+        ] {
             assert_eq!(with("OWNPOOL_BURST", text).map(|s| s.burst), Ok(bytes));
         }
         for text in ["fast", "-1", " 1", "1 ", "K", "1KK", "0x10", "1.5", "+1"] {
-            assert_eq!(with("OWNPOOL_BURST", text), Err(Complaint::NotANumber), "{text}");
+            assert_eq!(
+                with("OWNPOOL_BURST", text),
+                Err(Complaint::NotANumber),
+                "{text}"
+            );
         }
-        for text in ["9223372036854775808", "99999999999999999999999", "9007199254740992K"] {
-            assert_eq!(with("OWNPOOL_BURST", text), Err(Complaint::TooLarge), "{text}");
+        for text in [
+            "9223372036854775808",
+            "99999999999999999999999",
+            "9007199254740992K",
+        ] {
+            assert_eq!(
+                with("OWNPOOL_BURST", text),
+                Err(Complaint::TooLarge),
+                "{text}"
+            );
         }
-        assert_eq!(with("OWNPOOL_FORGIVE_SECS", "1K"), Err(Complaint::NotANumber));
-        assert_eq!(with("OWNPOOL_BURST", "9223372036854775807").map(|s| s.burst), Ok(i64::MAX as u64));
+        assert_eq!(
+            with("OWNPOOL_FORGIVE_SECS", "1K"),
+            Err(Complaint::NotANumber)
+        );
+        assert_eq!(
+            with("OWNPOOL_BURST", "9223372036854775807").map(|s| s.burst),
+            Ok(i64::MAX as u64)
+        );
     }
 
     #[test]
@@ -390,10 +438,16 @@ mod tests {
         }
         assert_eq!(with("OWNPOOL_MODE", "Auto"), Err(Complaint::NotAMode));
         assert_eq!(with("OWNPOOL_VERBOSE", "yes"), Err(Complaint::NotASwitch));
-        assert_eq!(with("OWNPOOL_TEST", "wipe,nonsense"), Err(Complaint::NotATest));
+        assert_eq!(
+            with("OWNPOOL_TEST", "wipe,nonsense"),
+            Err(Complaint::NotATest)
+        );
         assert_eq!(with("OWNPOOL_RATES", "1"), Err(Complaint::UnknownName));
         let long = [b'x'; STATS_MAX + 1];
-        assert_eq!(Settings::DEFAULT.set(b"OWNPOOL_STATS", &long), Err(Complaint::TooLong));
+        assert_eq!(
+            Settings::DEFAULT.set(b"OWNPOOL_STATS", &long),
+            Err(Complaint::TooLong)
+        );
     }
 
     #[test]
@@ -411,7 +465,12 @@ mod tests {
 
     #[test]
     fn the_last_component() {
-        for (path, name) in [("/usr/bin/perl", "perl"), ("perl", "perl"), ("a/", ""), ("", "")] {
+        for (path, name) in [
+            ("/usr/bin/perl", "perl"),
+            ("perl", "perl"),
+            ("a/", ""),
+            ("", ""),
+        ] {
             assert_eq!(basename(path.as_bytes()), name.as_bytes());
         }
     }

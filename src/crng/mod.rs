@@ -1,0 +1,195 @@
+//! The generator: ChaCha20 with fast key erasure, on plain values.
+//!
+//! ```text
+//!             ┌────────── one run of keystream, 3,072 bytes ──────────┐
+//!   before    │ key │ bytes not yet handed out ... │ erased, erased   │
+//!             └──┬──┴──────────────────────────────┴──────────────────┘
+//!   seed ─ XOR ─►│ expand
+//!             ┌──▼──┬─────────────────────────────────────────────────┐
+//!   after     │ key'│ 3,040 fresh bytes, handed out from the end down │
+//!             └─────┴─────────────────────────────────────────────────┘
+//! ```
+//!
+//! Promises:
+//! - Backtracking resistance: a refill overwrites the key by the generator's own
+//!   output before any byte of that output can leave, and bytes are erased as
+//!   they are handed out. A stolen state tells nothing about bytes already given.
+//! - Prediction resistance: [`Crng::mix_seed`] folds fresh kernel bytes into the
+//!   key by XOR *before* the key is expanded, so that refill is already covered,
+//!   and a bad seed can only fail to improve the key, never weaken it.
+//! - A large request gets a key of its own ([`Crng::draw_subkey`]), taken from
+//!   the buffer like any bytes, used for one run and erased.
+//! - Every secret lives inside the value, so the owner decides which memory that
+//!   is. All-zero memory is a valid value and means "unseeded".
+//!
+//! Must never: know libc, a clock, a thread or where seeds come from; hand out a
+//! byte by itself. How much of the buffer is left is the caller's to keep
+//! (`thread`), because that number takes part in the protocol against signals
+//! and forks. The benches include this file by `#[path]`: it stands alone.
+//!
+//! Construction: Bernstein, "Fast-key-erasure random-number generators" (2017),
+//! as in OpenBSD's arc4random(3) and Linux's random.c since 5.18.
+#![forbid(unsafe_code)]
+
+pub mod keystream;
+
+use keystream::{KEY, Keystream, STRIDE};
+use zeroize::Zeroize;
+
+/// Bytes of one run: three strides, so that no block is ever made alone.
+pub const RUN: usize = 3 * STRIDE;
+
+/// Bytes that a refill leaves to be handed out.
+pub const YIELD: usize = RUN - KEY;
+
+/// The generator's whole state.
+#[repr(C)]
+pub struct Crng {
+    /// Cipher state while a run is made; erased otherwise.
+    cipher: Keystream,
+    /// Key of one large request; erased otherwise.
+    subkey: [u8; KEY],
+    /// Where fresh kernel bytes are put; erased otherwise.
+    seed: [u8; KEY],
+    /// The key, then the bytes not yet handed out.
+    run: [u8; RUN],
+}
+
+impl Crng {
+    /// An unseeded generator: the same as all-zero memory.
+    #[allow(
+        dead_code,
+        reason = "the library's generators are zeroed pages; tests and benches start here"
+    )]
+    pub fn unseeded() -> Crng {
+        Crng {
+            cipher: Keystream::erased(),
+            subkey: [0; KEY],
+            seed: [0; KEY],
+            run: [0; RUN],
+        }
+    }
+
+    /// Has the cipher's crate look at the processor now, rather than at a draw.
+    #[allow(dead_code, reason = "the library's start needs it, benches do not")]
+    pub fn detect() {
+        Keystream::erased();
+    }
+
+    /// Where the caller writes 32 fresh kernel bytes before [`mix_seed`](Self::mix_seed)
+    /// or [`mix_subkey`](Self::mix_subkey).
+    #[inline(always)]
+    pub fn seed_mut(&mut self) -> &mut [u8; KEY] {
+        &mut self.seed
+    }
+
+    /// Folds the seed into the key, and erases the seed.
+    #[inline(always)]
+    pub fn mix_seed(&mut self) {
+        if let Some(key) = self.run.first_chunk_mut::<KEY>() {
+            xor(key, &self.seed);
+        }
+        erase(&mut self.seed);
+    }
+
+    /// Expands the key into the next key and [`YIELD`] fresh bytes.
+    #[inline(always)]
+    pub fn refill(&mut self) {
+        if let Some(key) = self.run.first_chunk::<KEY>() {
+            self.cipher.key(key);
+        }
+        // The run starts with the key, so the old key is gone after the first block.
+        self.cipher.fill(&mut self.run);
+        self.cipher.erase();
+    }
+
+    /// The bytes to hand out: [`YIELD`] of them after a refill.
+    #[inline(always)]
+    pub fn bytes_mut(&mut self) -> &mut [u8; YIELD] {
+        let (_key, bytes) = self.run.split_at_mut(KEY);
+        // The length is a constant, so the other arm does not exist in the build.
+        match bytes.first_chunk_mut::<YIELD>() {
+            Some(bytes) => bytes,
+            None => unreachable!(),
+        }
+    }
+
+    /// Moves the last 32 of the `available` unread bytes into the subkey, erasing
+    /// them. Fewer than 32 available leaves the subkey as it was: refill first.
+    #[inline(always)]
+    pub fn draw_subkey(&mut self, available: usize) {
+        let (_key, bytes) = self.run.split_at_mut(KEY);
+        let unread = bytes.get_mut(..available).unwrap_or_default();
+        if let Some(last) = unread.last_chunk_mut::<KEY>() {
+            self.subkey.copy_from_slice(last);
+            erase(last);
+        }
+    }
+
+    /// Folds the seed into the subkey, and erases the seed.
+    #[inline(always)]
+    pub fn mix_subkey(&mut self) {
+        xor(&mut self.subkey, &self.seed);
+        erase(&mut self.seed);
+    }
+
+    /// Fills `dest`, a whole number of blocks, from the subkey, and erases the subkey.
+    #[inline(always)]
+    pub fn stream(&mut self, dest: &mut [u8]) {
+        self.cipher.key(&self.subkey);
+        erase(&mut self.subkey);
+        self.cipher.fill(dest);
+        self.cipher.erase();
+    }
+}
+
+impl core::fmt::Debug for Crng {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Crng { .. }")
+    }
+}
+
+fn xor(key: &mut [u8; KEY], seed: &[u8; KEY]) {
+    for (k, s) in key.iter_mut().zip(seed) {
+        *k ^= s;
+    }
+}
+
+fn erase(secret: &mut [u8; KEY]) {
+    secret.zeroize();
+}
+
+/// Whether the cipher on this machine makes the keystream of RFC 8439 section
+/// 2.3.2's construction: the first 64 and the last 64 bytes of one run under the
+/// key 00 01 .. 1f. `expect_wrong` is the tests' way to see a mismatch acted on.
+pub fn known_answer(crng: &mut Crng, expect_wrong: bool) -> bool {
+    for (number, byte) in (0u8..).zip(crng.seed.iter_mut()) {
+        *byte = number;
+    }
+    crng.mix_seed();
+    crng.refill();
+    let first = crng.run.first_chunk::<64>();
+    let last = crng.run.last_chunk::<64>();
+    let right = first == Some(&KNOWN_FIRST) && last == Some(&KNOWN_LAST);
+    crng.run.zeroize();
+    right && !expect_wrong
+}
+
+/// Block 0 of the known answer, made by an independent implementation of RFC 8439.
+const KNOWN_FIRST: [u8; 64] = [
+    0x39, 0xfd, 0x2b, 0x7d, 0xd9, 0xc5, 0x19, 0x6a, 0x8d, 0xbd, 0x03, 0x77, 0xb8, 0xdc, 0x4a, 0x49,
+    0x8a, 0x35, 0xd8, 0x6f, 0xbc, 0xde, 0x6a, 0xcc, 0xb2, 0xcc, 0x7d, 0x4c, 0xd8, 0xea, 0x24, 0x92,
+    0x2b, 0x23, 0xcc, 0xe7, 0xa2, 0x60, 0x23, 0xab, 0x3f, 0x0e, 0xef, 0x69, 0x3a, 0xc8, 0x7f, 0x64,
+    0x25, 0x82, 0x35, 0xea, 0xb1, 0xf7, 0xa3, 0x2d, 0xc2, 0x27, 0x62, 0xa0, 0x48, 0x5b, 0x41, 0x0c,
+];
+
+/// Block 47 of the known answer: the last that a refill makes.
+const KNOWN_LAST: [u8; 64] = [
+    0x9d, 0xa8, 0x39, 0x03, 0x26, 0x1a, 0xc5, 0x1c, 0x7a, 0x72, 0x13, 0xd2, 0xc5, 0x00, 0x54, 0x15,
+    0x93, 0x1d, 0x4d, 0x7d, 0x71, 0xc5, 0x4a, 0x77, 0xe8, 0x7a, 0x83, 0x5c, 0x43, 0xb8, 0x66, 0x02,
+    0xf4, 0xee, 0xa3, 0xa4, 0x3d, 0xee, 0x4d, 0x11, 0xc9, 0xdb, 0xaa, 0x05, 0x6d, 0x89, 0x7d, 0xea,
+    0xc2, 0x82, 0xb0, 0xbb, 0x15, 0x4b, 0x9e, 0xc8, 0xe0, 0x61, 0xe2, 0xee, 0xd0, 0xc2, 0xeb, 0xc3,
+];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! getrandom and its relatives, and `syscall`, by which some programs reach it.
+
+use super::hook;
+use crate::confine;
+use crate::serve::{self, Outcome};
+use crate::stats::Door;
+use crate::{real, sure};
+use core::ffi::{c_int, c_long, c_uint, c_void};
+use libc::{size_t, ssize_t};
+
+hook! {
+    /// getrandom(2)
+    getrandom(dest: *mut c_void, len: size_t, flags: c_uint) -> ssize_t,
+    caller in "rcx" => getrandom_from, like libc::getrandom
+}
+
+unsafe extern "C" fn getrandom_from(dest: *mut c_void, len: size_t, flags: c_uint, caller: usize) -> ssize_t {
+    // SAFETY: the caller's contract with getrandom(2).
+    unsafe {
+        match serve::getrandom(dest, len, flags, Door::Getrandom, caller) {
+            Outcome::Served(done) => done as ssize_t,
+            Outcome::FallThrough(_) => real::getrandom(dest, len, flags),
+        }
+    }
+}
+
+hook! {
+    /// getentropy(3): at most 256 bytes (EIO beyond), all or nothing.
+    getentropy(dest: *mut c_void, len: size_t) -> c_int,
+    caller in "rdx" => getentropy_from, like libc::getentropy
+}
+
+unsafe extern "C" fn getentropy_from(dest: *mut c_void, len: size_t, caller: usize) -> c_int {
+    // SAFETY: the caller's contract with getentropy(3).
+    unsafe {
+        if len <= 256
+            && let Outcome::Served(done) = serve::getrandom(dest, len, 0, Door::Getentropy, caller)
+            && done == len
+        {
+            return 0;
+        }
+        real::getentropy(dest, len)
+    }
+}
+
+hook! {
+    /// arc4random(3)
+    arc4random() -> u32,
+    caller in "rdi" => arc4random_from
+}
+
+unsafe extern "C" fn arc4random_from(caller: usize) -> u32 {
+    let mut word = [0; 4];
+    // SAFETY: four bytes of our own.
+    match unsafe { serve::getrandom(word.as_mut_ptr().cast(), word.len(), 0, Door::Arc4random, caller) } {
+        Outcome::Served(4) => u32::from_ne_bytes(word),
+        // SAFETY: no preconditions.
+        _ => unsafe { real::arc4random() },
+    }
+}
+
+hook! {
+    /// arc4random_buf(3)
+    arc4random_buf(dest: *mut c_void, len: size_t),
+    caller in "rdx" => arc4random_buf_from
+}
+
+unsafe extern "C" fn arc4random_buf_from(dest: *mut c_void, len: size_t, caller: usize) {
+    // SAFETY: the caller's contract with arc4random_buf(3).
+    unsafe {
+        match serve::getrandom(dest, len, 0, Door::Arc4random, caller) {
+            Outcome::Served(done) if done == len => {}
+            _ => real::arc4random_buf(dest, len),
+        }
+    }
+}
+
+hook! {
+    /// arc4random_uniform(3)
+    arc4random_uniform(upper_bound: u32) -> u32,
+    caller in "rsi" => arc4random_uniform_from
+}
+
+unsafe extern "C" fn arc4random_uniform_from(upper_bound: u32, caller: usize) -> u32 {
+    // SAFETY: no preconditions.
+    sure::uniform(upper_bound, || unsafe { arc4random_from(caller) })
+}
+
+/// syscall(2). Only SYS_getrandom is served; seccomp and prctl(PR_SET_SECCOMP)
+/// are noted; everything else is handed on untouched, with a jump, so that a
+/// raw clone onto a new stack finds nothing of ours on the old one.
+///
+/// # Safety
+/// As syscall(2).
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn syscall() -> c_long {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "cmp rdi, {getrandom}",
+        "je 2f",
+        "cmp rdi, {seccomp}",
+        "je 3f",
+        "cmp rdi, {prctl}",
+        "je 4f",
+        "5:",
+        "jmp qword ptr [rip + {real}]",
+        "2:",
+        "mov rdi, rsi",
+        "mov rsi, rdx",
+        "mov rdx, rcx",
+        "mov rcx, qword ptr [rsp]",
+        "jmp {work}",
+        "3:", // SECCOMP_SET_MODE_STRICT and SECCOMP_SET_MODE_FILTER; higher ones only ask
+        "cmp esi, {filter}",
+        "ja 5b",
+        "mov byte ptr [rip + {confined}], 1",
+        "jmp 5b",
+        "4:",
+        "cmp esi, {set_seccomp}",
+        "jne 5b",
+        "mov byte ptr [rip + {confined}], 1",
+        "jmp 5b",
+        ".cfi_endproc",
+        getrandom = const libc::SYS_getrandom,
+        seccomp = const libc::SYS_seccomp,
+        prctl = const libc::SYS_prctl,
+        filter = const libc::SECCOMP_SET_MODE_FILTER,
+        set_seccomp = const libc::PR_SET_SECCOMP,
+        real = sym real::pointer::syscall,
+        work = sym syscall_getrandom,
+        confined = sym confine::CONFINED,
+    )
+}
+
+unsafe extern "C" fn syscall_getrandom(
+    dest: *mut c_void,
+    len: size_t,
+    flags: c_uint,
+    caller: usize,
+) -> c_long {
+    // SAFETY: the caller's contract with getrandom(2).
+    unsafe {
+        match serve::getrandom(dest, len, flags, Door::Syscall, caller) {
+            Outcome::Served(done) => done as c_long,
+            Outcome::FallThrough(_) => {
+                let (dest, len, flags) = (dest as c_long, len as c_long, c_long::from(flags));
+                real::syscall(libc::SYS_getrandom, dest, len, flags, 0, 0, 0)
+            }
+        }
+    }
+}
+
+/// prctl(2), to notice PR_SET_SECCOMP. Variadic in C: the four further
+/// arguments are in their registers all the same.
+///
+/// # Safety
+/// As prctl(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prctl(option: c_int, a: c_long, b: c_long, c: c_long, d: c_long) -> c_int {
+    if option == libc::PR_SET_SECCOMP {
+        confine::note();
+    }
+    // SAFETY: the caller's contract.
+    unsafe { real::prctl(option, a, b, c, d) }
+}

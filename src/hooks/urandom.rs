@@ -1,0 +1,327 @@
+//! Opens, which hint at descriptors that may be urandom, and reads of those.
+//!
+//! The variadic opens take their mode as a fixed argument: whether the caller
+//! passed one or not, that register is handed on as it came, so the mode of
+//! O_CREAT and O_TMPFILE is kept. On x86-64 the names with 64 are the same calls.
+
+use super::hook;
+use crate::serve::{self, Outcome, Pieces, Vectors, Whole};
+use crate::{real, urandom};
+use core::ffi::{c_char, c_int, c_uint, c_void};
+use core::slice;
+use libc::{FILE, iovec, off_t, size_t, ssize_t};
+
+/// Hints a descriptor that an open has just given.
+///
+/// # Safety
+/// `path` is the C string that the open succeeded with, unless `fd` is negative.
+#[inline]
+unsafe fn opened(fd: c_int, path: *const c_char, flags: c_int) -> c_int {
+    if fd >= 0 {
+        let readable = flags & libc::O_ACCMODE != libc::O_WRONLY && flags & libc::O_PATH == 0;
+        // SAFETY: the caller's contract.
+        urandom::hint(fd, readable && unsafe { urandom::sounds_random(path.cast()) });
+    }
+    fd
+}
+
+/// The open family: each is the real function, and a hint by two of its arguments.
+macro_rules! opens {
+    ($($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),*) by $path:ident, $flags:ident;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// As the function of this name.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
+            // SAFETY: the caller's contract; an open that succeeded has read the path.
+            unsafe { opened(real::$name($($arg),*), $path, $flags) }
+        }
+    )*};
+}
+
+opens! {
+    /// open(2)
+    open(path: *const c_char, flags: c_int, mode: c_uint) by path, flags;
+    /// open64
+    open64(path: *const c_char, flags: c_int, mode: c_uint) by path, flags;
+    /// openat(2)
+    openat(dir: c_int, path: *const c_char, flags: c_int, mode: c_uint) by path, flags;
+    /// openat64
+    openat64(dir: c_int, path: *const c_char, flags: c_int, mode: c_uint) by path, flags;
+    /// open, checked: no mode given
+    __open_2(path: *const c_char, flags: c_int) by path, flags;
+    /// open64, checked
+    __open64_2(path: *const c_char, flags: c_int) by path, flags;
+    /// openat, checked
+    __openat_2(dir: c_int, path: *const c_char, flags: c_int) by path, flags;
+    /// openat64, checked
+    __openat64_2(dir: c_int, path: *const c_char, flags: c_int) by path, flags;
+}
+
+/// Hints a stream's descriptor: C++ streams and std::random_device read it by read(2).
+///
+/// # Safety
+/// `path` and `mode` are the C strings that fopen succeeded with, unless `stream` is null.
+#[inline]
+unsafe fn streamed(stream: *mut FILE, path: *const c_char, mode: *const c_char) -> *mut FILE {
+    if !stream.is_null() {
+        // SAFETY: the caller's contract; libc has read both strings.
+        unsafe {
+            let fd = real::fileno(stream);
+            if fd >= 0 {
+                let readable = *mode.cast::<u8>() == b'r';
+                urandom::hint(fd, readable && urandom::sounds_random(path.cast()));
+            }
+        }
+    }
+    stream
+}
+
+/// fopen(3)
+///
+/// # Safety
+/// As fopen(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fopen(path: *const c_char, mode: *const c_char) -> *mut FILE {
+    // SAFETY: the caller's contract.
+    unsafe { streamed(real::fopen(path, mode), path, mode) }
+}
+
+/// fopen64
+///
+/// # Safety
+/// As fopen(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE {
+    // SAFETY: the caller's contract.
+    unsafe { streamed(real::fopen64(path, mode), path, mode) }
+}
+
+const _: [unsafe extern "C" fn(*const c_char, *const c_char) -> *mut FILE; 3] = {
+    #[allow(clippy::disallowed_methods, reason = "compared, not called")]
+    [fopen, fopen64, libc::fopen]
+};
+
+/// A read of a hinted descriptor, if `serve` answers it.
+///
+/// # Safety
+/// As [`serve::read`].
+#[inline]
+unsafe fn served(fd: c_int, wanted: &impl Pieces, caller: usize) -> Option<ssize_t> {
+    // SAFETY: the caller's contract.
+    match unsafe { serve::read(fd, wanted, caller) } {
+        Outcome::Served(done) => Some(done as ssize_t),
+        Outcome::FallThrough(_) => None,
+    }
+}
+
+/// Whether a read of `len` bytes from `offset` on is one that the kernel would
+/// take: not negative, and no overflow at the end.
+fn in_range(offset: off_t, len: size_t) -> bool {
+    offset >= 0 && off_t::try_from(len).is_ok_and(|len| offset.checked_add(len).is_some())
+}
+
+hook! {
+    /// read(2)
+    read(fd: c_int, dest: *mut c_void, len: size_t) -> ssize_t,
+    caller in "rcx" => read_from, like libc::read
+}
+
+unsafe extern "C" fn read_from(fd: c_int, dest: *mut c_void, len: size_t, caller: usize) -> ssize_t {
+    // SAFETY: the caller's contract with read(2).
+    unsafe {
+        if urandom::hinted(fd)
+            && let Some(done) = served(fd, &Whole(dest, len), caller)
+        {
+            return done;
+        }
+        real::read(fd, dest, len)
+    }
+}
+
+hook! {
+    /// read, checked: the real one ends the program when `len` exceeds `room`.
+    __read_chk(fd: c_int, dest: *mut c_void, len: size_t, room: size_t) -> ssize_t,
+    caller in "r8" => read_chk_from
+}
+
+unsafe extern "C" fn read_chk_from(
+    fd: c_int,
+    dest: *mut c_void,
+    len: size_t,
+    room: size_t,
+    caller: usize,
+) -> ssize_t {
+    // SAFETY: the caller's contract with read(2).
+    unsafe {
+        if urandom::hinted(fd)
+            && len <= room
+            && let Some(done) = served(fd, &Whole(dest, len), caller)
+        {
+            return done;
+        }
+        real::__read_chk(fd, dest, len, room)
+    }
+}
+
+/// The pread family: `$real` answers what is not served.
+macro_rules! preads {
+    ($($(#[$doc:meta])* $name:ident, $work:ident $(, like $libc:path)?;)*) => {$(
+        hook! {
+            $(#[$doc])*
+            $name(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t) -> ssize_t,
+            caller in "r8" => $work $(, like $libc)?
+        }
+
+        unsafe extern "C" fn $work(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t, caller: usize) -> ssize_t {
+            // SAFETY: the caller's contract with pread(2).
+            unsafe {
+                if urandom::hinted(fd)
+                    && in_range(offset, len)
+                    && let Some(done) = served(fd, &Whole(dest, len), caller)
+                {
+                    return done;
+                }
+                real::$name(fd, dest, len, offset)
+            }
+        }
+    )*};
+}
+
+preads! {
+    /// pread(2)
+    pread, pread_from, like libc::pread;
+    /// pread64
+    pread64, pread64_from, like libc::pread64;
+}
+
+/// The checked preads.
+macro_rules! checked_preads {
+    ($($(#[$doc:meta])* $name:ident, $work:ident;)*) => {$(
+        hook! {
+            $(#[$doc])*
+            $name(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t, room: size_t) -> ssize_t,
+            caller in "r9" => $work
+        }
+
+        unsafe extern "C" fn $work(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t, room: size_t, caller: usize) -> ssize_t {
+            // SAFETY: the caller's contract with pread(2).
+            unsafe {
+                if urandom::hinted(fd)
+                    && len <= room
+                    && in_range(offset, len)
+                    && let Some(done) = served(fd, &Whole(dest, len), caller)
+                {
+                    return done;
+                }
+                real::$name(fd, dest, len, offset, room)
+            }
+        }
+    )*};
+}
+
+checked_preads! {
+    /// pread, checked: the real one ends the program when `len` exceeds `room`.
+    __pread_chk, pread_chk_from;
+    /// pread64, checked
+    __pread64_chk, pread64_chk_from;
+}
+
+/// The vectors of a hinted descriptor's read, if they are ones that can be looked
+/// at here: 1 to 1,024 of them (IOV_MAX) at a place where user memory can be.
+///
+/// # Safety
+/// As readv(2).
+#[inline]
+unsafe fn vectors<'a>(vectors: *const iovec, count: c_int) -> Option<Vectors<'a>> {
+    let count = usize::try_from(count).ok().filter(|count| (1..=1024).contains(count))?;
+    let plain = serve::plain(vectors.cast_mut().cast(), count * size_of::<iovec>()) && vectors.is_aligned();
+    // SAFETY: the caller's contract; what the kernel would refuse outright is left to it.
+    plain.then(|| Vectors(unsafe { slice::from_raw_parts(vectors, count) }))
+}
+
+hook! {
+    /// readv(2)
+    readv(fd: c_int, list: *const iovec, count: c_int) -> ssize_t,
+    caller in "rcx" => readv_from, like libc::readv
+}
+
+unsafe extern "C" fn readv_from(fd: c_int, list: *const iovec, count: c_int, caller: usize) -> ssize_t {
+    // SAFETY: the caller's contract with readv(2).
+    unsafe {
+        if urandom::hinted(fd)
+            && let Some(wanted) = vectors(list, count)
+            && let Some(done) = served(fd, &wanted, caller)
+        {
+            return done;
+        }
+        real::readv(fd, list, count)
+    }
+}
+
+/// The preadv family.
+macro_rules! preadvs {
+    ($($(#[$doc:meta])* $name:ident, $work:ident $(, like $libc:path)?;)*) => {$(
+        hook! {
+            $(#[$doc])*
+            $name(fd: c_int, list: *const iovec, count: c_int, offset: off_t) -> ssize_t,
+            caller in "r8" => $work $(, like $libc)?
+        }
+
+        unsafe extern "C" fn $work(fd: c_int, list: *const iovec, count: c_int, offset: off_t, caller: usize) -> ssize_t {
+            // SAFETY: the caller's contract with preadv(2).
+            unsafe {
+                if urandom::hinted(fd)
+                    && let Some(wanted) = vectors(list, count)
+                    && in_range(offset, wanted.total())
+                    && let Some(done) = served(fd, &wanted, caller)
+                {
+                    return done;
+                }
+                real::$name(fd, list, count, offset)
+            }
+        }
+    )*};
+}
+
+preadvs! {
+    /// preadv(2)
+    preadv, preadv_from, like libc::preadv;
+    /// preadv64
+    preadv64, preadv64_from, like libc::preadv64;
+}
+
+/// The preadv2 family. An offset of -1 means the file's own position, which the
+/// device does not have; any flag is the kernel's to judge.
+macro_rules! preadv2s {
+    ($($(#[$doc:meta])* $name:ident, $work:ident $(, like $libc:path)?;)*) => {$(
+        hook! {
+            $(#[$doc])*
+            $name(fd: c_int, list: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t,
+            caller in "r9" => $work $(, like $libc)?
+        }
+
+        unsafe extern "C" fn $work(fd: c_int, list: *const iovec, count: c_int, offset: off_t, flags: c_int, caller: usize) -> ssize_t {
+            // SAFETY: the caller's contract with preadv2(2).
+            unsafe {
+                if urandom::hinted(fd)
+                    && flags == 0
+                    && let Some(wanted) = vectors(list, count)
+                    && (offset == -1 || in_range(offset, wanted.total()))
+                    && let Some(done) = served(fd, &wanted, caller)
+                {
+                    return done;
+                }
+                real::$name(fd, list, count, offset, flags)
+            }
+        }
+    )*};
+}
+
+preadv2s! {
+    /// preadv2(2)
+    preadv2, preadv2_from, like libc::preadv2;
+    /// preadv64v2
+    preadv64v2, preadv64v2_from, like libc::preadv64v2;
+}

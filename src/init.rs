@@ -1,0 +1,133 @@
+//! The constructor: everything that happens once.
+//!
+//! Promises: real functions, processor, vDSO, settings and the pthread key are
+//! found here and nowhere later; with valid settings and without
+//! OWNPOOL_VERBOSE nothing is printed; until the last line the mode is `off`.
+//! Must never fail: what is missing is done without. In set-user-id programs
+//! (AT_SECURE, getauxval(3)) nothing but the C API is left.
+//!
+//! An entry of .init_array by hand, not the `ctor` crate: the entry is one line,
+//! and glibc passes argc, argv and envp to it, which the crate's form drops.
+
+use crate::settings::{Complaint, Mode, Settings, basename, row};
+use crate::text::Line;
+use crate::{cpu, real, report, serve, stats, sys, thread, urandom, vdso};
+use core::ffi::{CStr, c_char, c_int};
+use core::ptr;
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static START: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) = start;
+
+unsafe extern "C" fn start(argc: c_int, argv: *const *const c_char, envp: *const *const c_char) {
+    real::resolve();
+    cpu::start();
+    // SAFETY: what the loader passes to constructors; AT_EXECFN is a string of
+    // the process's own stack.
+    let (argv0, executable) = unsafe {
+        let argv0 = if argc > 0 { text_at(*argv) } else { b"" };
+        (basename(argv0), basename(text_at(libc::getauxval(libc::AT_EXECFN) as *const c_char)))
+    };
+    // SAFETY: getauxval has no preconditions.
+    let secure = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+    let mut settings = Settings::DEFAULT;
+    if !secure {
+        // SAFETY: the process's environment, which nobody changes meanwhile.
+        unsafe { read(&mut settings, envp) };
+    }
+    if secure || !settings.acts_in(argv0, executable) {
+        settings.mode = Mode::Off;
+    }
+    vdso::find(&settings.test);
+    thread::start(&settings);
+    if settings.mode != Mode::Off {
+        for fd in 0..=2 {
+            urandom::hint(fd, sys::identity(fd).is_ok_and(|identity| identity.is_urandom()));
+        }
+        report::start(&settings, if argv0.is_empty() { executable } else { argv0 });
+    }
+    // SAFETY: the child handler is async-signal-safe; the dso handle is ours,
+    // and the library is never unloaded.
+    unsafe { real::__register_atfork(None, None, Some(forked), ptr::null_mut()) };
+    if settings.verbose {
+        announce(&settings);
+    }
+    serve::start(&settings);
+}
+
+/// In a forked child: counters start anew. Nothing that keeps bytes apart hangs
+/// on this; children of raw clone do not come here.
+unsafe extern "C" fn forked() {
+    stats::start_anew();
+}
+
+/// # Safety
+/// Null, or a C string that stays.
+unsafe fn text_at<'a>(text: *const c_char) -> &'a [u8] {
+    // SAFETY: the caller's contract.
+    if text.is_null() { b"" } else { unsafe { CStr::from_ptr(text) }.to_bytes() }
+}
+
+/// Reads every `OWNPOOL_` variable, and complains of what it cannot take.
+///
+/// # Safety
+/// `envp` is null or an environment that stays as it is.
+unsafe fn read<'a>(settings: &mut Settings<'a>, mut envp: *const *const c_char) {
+    if envp.is_null() {
+        return;
+    }
+    // SAFETY: an environment ends with a null pointer (environ(7)).
+    unsafe {
+        while !(*envp).is_null() {
+            let variable: &'a [u8] = text_at(*envp);
+            envp = envp.add(1);
+            if !variable.starts_with(b"OWNPOOL_") {
+                continue;
+            }
+            let mut parts = variable.splitn(2, |&byte| byte == b'=');
+            let (name, value) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+            if let Err(complaint) = settings.set(name, value) {
+                complain(name, value, complaint);
+            }
+        }
+    }
+}
+
+/// One line that names the setting, what is wrong, and what is used instead.
+fn complain(name: &[u8], value: &[u8], complaint: Complaint) {
+    let mut line = Line::<256>::new();
+    line.push(b"ownpool: ").push_shown(name).push(b": ").push(complaint.words().as_bytes());
+    match row(name) {
+        Some(row) => {
+            let default = if row.default.is_empty() { "nothing" } else { row.default };
+            line.push(b": \"").push_shown(value).push(b"\"; using ").push(default.as_bytes());
+        }
+        None => {
+            line.push(b"; ignored");
+        }
+    }
+    line.push(b"\n");
+    sys::write(2, line.bytes());
+}
+
+/// OWNPOOL_VERBOSE: the settings in force, in one line.
+fn announce(settings: &Settings<'_>) {
+    let mut line = Line::<512>::new();
+    line.push(b"ownpool: ").push(env!("CARGO_PKG_VERSION").as_bytes());
+    line.push(b" (").push(cpu::backend_in_use().as_bytes());
+    line.push(if vdso::has_getrandom() { b", vdso) mode=" } else { b", no vdso) mode=" });
+    line.push(settings.mode.name().as_bytes());
+    for (name, value) in [
+        (&b" rate="[..], settings.rate_per_s),
+        (b" burst=", settings.burst),
+        (b" bulk=", settings.bulk),
+        (b" forgive_secs=", settings.forgive_secs),
+        (b" reseed_bytes=", settings.reseed_bytes),
+        (b" reseed_secs=", settings.reseed_secs),
+    ] {
+        line.push(name).push_number(value);
+    }
+    line.push(b" stats=").push_shown(if settings.stats.is_empty() { b"none" } else { settings.stats });
+    line.push(b"\n");
+    sys::write(2, line.bytes());
+}

@@ -1,0 +1,192 @@
+//! The next definition of every function that we stand in front of.
+//!
+//! Promises: every name can be called at any time, from the first instruction
+//! of the process on. Until `init` has looked the names up, and for names that
+//! this libc lacks, they go to the kernel directly ([`raw`]). Nothing is looked
+//! up later, so no hook can allocate or lock in a lookup. Must never go through
+//! the PLT: the program may define a function of the same name.
+//!
+//! The macro keeps two words of the `redhook` crate, `hook!` and `real!`. The
+//! crate itself is refused: it needs std, takes a `Once` in every hook (which
+//! deadlocks when a signal handler re-enters it), and aborts the host when a
+//! name is missing.
+
+pub(crate) mod raw;
+
+use crate::elf::Image;
+use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
+use core::mem::transmute;
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use libc::{FILE, iovec, off_t, size_t, ssize_t};
+
+/// Declares the real functions: for each a pointer that starts at a raw
+/// fallback, a function that calls through it, and a row for [`resolve`].
+macro_rules! real {
+    ($($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),*) $(-> $ret:ty)?;)*) => {
+        /// Where each name leads now.
+        #[allow(non_upper_case_globals, reason = "they are named after the functions")]
+        pub(crate) mod pointer {
+            use super::*;
+            $(pub(crate) static $name: AtomicPtr<()> = AtomicPtr::new(raw::$name as *mut ());)*
+        }
+        $($(#[$doc])*
+        ///
+        /// # Safety
+        /// As the function of this name.
+        #[inline(always)]
+        pub(crate) unsafe fn $name($($arg: $type),*) $(-> $ret)? {
+            type Function = unsafe extern "C" fn($($type),*) $(-> $ret)?;
+            // SAFETY: the pointer is a function of this name and type, libc's or ours.
+            unsafe { transmute::<*mut (), Function>(pointer::$name.load(Relaxed))($($arg),*) }
+        })*
+        static NAMES: &[(&CStr, &AtomicPtr<()>)] = &[$((
+            match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                Ok(name) => name,
+                Err(_) => c"",
+            },
+            &pointer::$name,
+        ),)*];
+    };
+}
+
+real! {
+    /// getrandom(2)
+    getrandom(dest: *mut c_void, len: size_t, flags: c_uint) -> ssize_t;
+    /// getentropy(3)
+    getentropy(dest: *mut c_void, len: size_t) -> c_int;
+    /// arc4random(3), glibc 2.36
+    arc4random() -> u32;
+    /// arc4random_buf(3), glibc 2.36
+    arc4random_buf(dest: *mut c_void, len: size_t);
+    /// arc4random_uniform(3), glibc 2.36
+    arc4random_uniform(upper_bound: u32) -> u32;
+    /// syscall(2)
+    syscall(number: c_long, a: c_long, b: c_long, c: c_long, d: c_long, e: c_long, f: c_long) -> c_long;
+    /// prctl(2)
+    prctl(option: c_int, a: c_long, b: c_long, c: c_long, d: c_long) -> c_int;
+    /// open(2). Variadic in C: the third argument is in its register all the same.
+    open(path: *const c_char, flags: c_int, mode: c_uint) -> c_int;
+    /// open64, the same on x86-64
+    open64(path: *const c_char, flags: c_int, mode: c_uint) -> c_int;
+    /// openat(2), variadic as open
+    openat(dir: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int;
+    /// openat64, the same on x86-64
+    openat64(dir: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int;
+    /// open without a mode, checked (_FORTIFY_SOURCE)
+    __open_2(path: *const c_char, flags: c_int) -> c_int;
+    /// open64 without a mode, checked
+    __open64_2(path: *const c_char, flags: c_int) -> c_int;
+    /// openat without a mode, checked
+    __openat_2(dir: c_int, path: *const c_char, flags: c_int) -> c_int;
+    /// openat64 without a mode, checked
+    __openat64_2(dir: c_int, path: *const c_char, flags: c_int) -> c_int;
+    /// fopen(3)
+    fopen(path: *const c_char, mode: *const c_char) -> *mut FILE;
+    /// fopen64, the same on x86-64
+    fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE;
+    /// fileno(3)
+    fileno(stream: *mut FILE) -> c_int;
+    /// read(2)
+    read(fd: c_int, dest: *mut c_void, len: size_t) -> ssize_t;
+    /// read into a buffer of a known size
+    __read_chk(fd: c_int, dest: *mut c_void, len: size_t, room: size_t) -> ssize_t;
+    /// pread(2)
+    pread(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t) -> ssize_t;
+    /// pread64, the same on x86-64
+    pread64(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t) -> ssize_t;
+    /// pread into a buffer of a known size
+    __pread_chk(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t, room: size_t) -> ssize_t;
+    /// pread64 into a buffer of a known size
+    __pread64_chk(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t, room: size_t) -> ssize_t;
+    /// readv(2)
+    readv(fd: c_int, vectors: *const iovec, count: c_int) -> ssize_t;
+    /// preadv(2)
+    preadv(fd: c_int, vectors: *const iovec, count: c_int, offset: off_t) -> ssize_t;
+    /// preadv64, the same on x86-64
+    preadv64(fd: c_int, vectors: *const iovec, count: c_int, offset: off_t) -> ssize_t;
+    /// preadv2(2), glibc 2.26
+    preadv2(fd: c_int, vectors: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t;
+    /// preadv64v2, the same on x86-64
+    preadv64v2(fd: c_int, vectors: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t;
+    /// pthread_testcancel(3)
+    pthread_testcancel();
+    /// pthread_key_create(3)
+    pthread_key_create(key: *mut c_uint, end: unsafe extern "C" fn(*mut c_void)) -> c_int;
+    /// pthread_setspecific(3)
+    pthread_setspecific(key: c_uint, value: *const c_void) -> c_int;
+    /// What pthread_atfork(3) calls
+    __register_atfork(
+        before: Option<unsafe extern "C" fn()>,
+        parent: Option<unsafe extern "C" fn()>,
+        child: Option<unsafe extern "C" fn()>,
+        dso: *mut c_void
+    ) -> c_int;
+}
+
+/// Lets the thread be cancelled here if somebody asked for it. May not return.
+#[inline]
+pub(crate) fn testcancel() {
+    // SAFETY: no preconditions; frames from here to the caller hold nothing.
+    unsafe { pthread_testcancel() }
+}
+
+/// What [`resolve`] carries through dl_iterate_phdr.
+struct Search {
+    /// An address within ourselves.
+    own: usize,
+    /// Whether we have been passed.
+    passed: bool,
+    /// How many images were seen.
+    seen: usize,
+    /// Bit per name: still to be found after us.
+    missing: u64,
+    /// Bit per name: a definition before us was taken for want of a later one.
+    early: u64,
+}
+
+/// Looks every name up, once: in the images after us, as RTLD_NEXT does, or, if
+/// we were loaded by dlopen and libc stands before us, in those, the program
+/// itself excepted.
+pub(crate) fn resolve() {
+    const { assert!(size_of::<u64>() * 8 >= 34) };
+    let all = (1u64 << NAMES.len()) - 1;
+    let mut search =
+        Search { own: resolve as *const () as usize, passed: false, seen: 0, missing: all, early: 0 };
+    // SAFETY: the callback has the type that is asked for, and gets `search`.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
+}
+
+unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: size_t, search: *mut c_void) -> c_int {
+    // SAFETY: both are what dl_iterate_phdr(3) and `resolve` promise.
+    let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
+    search.seen += 1;
+    let bias = info.dlpi_addr as usize;
+    let (mut dynamic, mut ourselves) = (0, false);
+    for number in 0..info.dlpi_phnum {
+        // SAFETY: `dlpi_phnum` program headers stand there.
+        let segment = unsafe { &*info.dlpi_phdr.add(number as usize) };
+        let start = bias.wrapping_add(segment.p_vaddr as usize);
+        match segment.p_type {
+            libc::PT_DYNAMIC => dynamic = start,
+            libc::PT_LOAD => ourselves |= search.own.wrapping_sub(start) < segment.p_memsz as usize,
+            _ => {}
+        }
+    }
+    search.passed |= ourselves;
+    if ourselves || search.seen == 1 || dynamic == 0 {
+        return 0;
+    }
+    // SAFETY: the loader's own record of a loaded image.
+    let image = unsafe { Image::new(bias, dynamic) };
+    for (number, (name, pointer)) in NAMES.iter().enumerate() {
+        let bit = 1u64 << number;
+        if search.missing & bit == 0 || (!search.passed && search.early & bit != 0) {
+            continue;
+        }
+        if let Some(address) = image.function(name) {
+            pointer.store(address as *mut (), Relaxed);
+            if search.passed { search.missing &= !bit } else { search.early |= bit }
+        }
+    }
+    0
+}

@@ -1,0 +1,159 @@
+//! The report: one line of JSON when the process ends.
+//!
+//! Promises: a program that drew nothing writes nothing; the line is one
+//! O_APPEND write, so lines of many processes do not mix; it works after the
+//! program closed its standard streams, on the stack that is left (the text
+//! lies in static memory), and without malloc or stdio. Must never follow a
+//! symbolic link at the path, write to a descriptor 2 that is not what it was
+//! at the start (it may have become a data file), or make a call that a program
+//! which confined itself has not asked for. `init` starts it.
+
+use crate::settings::{STATS_MAX, Settings, basename};
+use crate::stats::{Door, Reason, Snapshot};
+use crate::text::Line;
+use crate::{confine, cpu, serve, sys, thread};
+use core::cell::UnsafeCell;
+use core::ffi::CStr;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+/// Where the report goes, and what it says of the program. Copied when the
+/// library starts: programs overwrite their environment and arguments.
+struct Plan {
+    target: Line<{ STATS_MAX + 1 }>,
+    program: Line<256>,
+}
+
+/// Memory that one writer at a time uses, by what its user promises.
+struct Static<T>(UnsafeCell<T>);
+// SAFETY: each user below says who else may be there.
+unsafe impl<T> Sync for Static<T> {}
+
+static PLAN: Static<Plan> = Static(UnsafeCell::new(Plan { target: Line::new(), program: Line::new() }));
+static TEXT: Static<Line<{ 160 << 10 }>> = Static(UnsafeCell::new(Line::new()));
+static PATH: Static<Line<2048>> = Static(UnsafeCell::new(Line::new()));
+static WANTED: AtomicBool = AtomicBool::new(false);
+static STDERR_DEVICE: AtomicU64 = AtomicU64::new(0);
+static STDERR_INODE: AtomicU64 = AtomicU64::new(0);
+
+/// Notes where the report is to go. Once, from `init`, before anybody draws.
+pub(crate) fn start(settings: &Settings<'_>, program: &[u8]) {
+    if settings.stats.is_empty() {
+        return;
+    }
+    // SAFETY: `init` runs once, and nobody reads the plan before WANTED is set.
+    let plan = unsafe { &mut *PLAN.0.get() };
+    plan.target.push(settings.stats);
+    plan.program.push(program.get(..program.len().min(255)).unwrap_or_default());
+    if settings.stats == b"stderr" {
+        let Ok(identity) = sys::identity(2) else { return };
+        STDERR_DEVICE.store(identity.device, Relaxed);
+        STDERR_INODE.store(identity.inode, Relaxed);
+    }
+    WANTED.store(true, Relaxed);
+}
+
+/// Whether a report is wanted at all.
+#[inline]
+pub(crate) fn wanted() -> bool {
+    WANTED.load(Relaxed)
+}
+
+/// Run by the loader when the process ends in the ordinary way.
+extern "C" fn finish() {
+    // Whoever comes second, a signal handler that calls exit say, finds it done.
+    if !WANTED.swap(false, Relaxed) || confine::confined() {
+        return;
+    }
+    let now = thread::snapshot();
+    if now.entries.iter().all(|&calls| calls == 0) {
+        return;
+    }
+    // SAFETY: the swap above let one of us through, and the plan is complete.
+    let (plan, text) = unsafe { (&*PLAN.0.get(), &mut *TEXT.0.get()) };
+    let pid = sys::pid();
+    describe(text, &now, plan.program.bytes(), pid);
+    if text.fits() {
+        send(plan, text.bytes(), pid);
+    }
+}
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static FINISH: extern "C" fn() = finish;
+
+/// Writes the line.
+fn send(plan: &Plan, line: &[u8], pid: u64) {
+    if plan.target.bytes() == b"stderr" {
+        let same = sys::identity(2).is_ok_and(|identity| {
+            identity.device == STDERR_DEVICE.load(Relaxed) && identity.inode == STDERR_INODE.load(Relaxed)
+        });
+        if same {
+            sys::write(2, line);
+        }
+        return;
+    }
+    // SAFETY: `finish` lets one of us through.
+    let path = unsafe { &mut *PATH.0.get() };
+    expand(path, plan.target.bytes(), plan.program.bytes(), pid);
+    path.push(b"\0");
+    let Ok(path) = CStr::from_bytes_with_nul(path.bytes()) else { return };
+    let flags =
+        libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    if let Ok(fd) = sys::open(path, flags) {
+        sys::write(fd, line);
+        sys::close(fd);
+    }
+}
+
+/// `%p` becomes the pid, `%n` the program's name, `%%` a percent sign.
+fn expand(path: &mut Line<2048>, target: &[u8], program: &[u8], pid: u64) {
+    let mut rest = target.iter();
+    while let Some(&byte) = rest.next() {
+        match (byte, if byte == b'%' { rest.as_slice().first() } else { None }) {
+            (b'%', Some(b'p')) => path.push_number(pid),
+            (b'%', Some(b'n')) => path.push(basename(program)),
+            (b'%', Some(b'%')) => path.push(b"%"),
+            _ => {
+                path.push(&[byte]);
+                continue;
+            }
+        };
+        rest.next();
+    }
+}
+
+/// The line itself.
+fn describe<const N: usize>(text: &mut Line<N>, now: &Snapshot, program: &[u8], pid: u64) {
+    text.push(b"{\"ownpool\":\"").push(env!("CARGO_PKG_VERSION").as_bytes());
+    text.push(b"\",\"backend\":\"").push(cpu::backend_in_use().as_bytes());
+    text.push(b"\",\"pid\":").push_number(pid);
+    text.push(b",\"program\":\"").push_json(program);
+    text.push(b"\",\"mode\":\"").push(serve::mode().name().as_bytes());
+    text.push(b"\",\"threads_moved\":").push_number(now.threads_moved);
+    text.push(b",\"kernel\":{\"calls\":").push_number(now.kernel_calls);
+    text.push(b",\"bytes\":").push_number(now.kernel_bytes);
+    text.push(b"},\"private\":{\"calls\":").push_number(now.private_calls);
+    text.push(b",\"bytes\":").push_number(now.private_bytes);
+    text.push(b"},\"would_move\":{\"threads\":").push_number(now.would_move_threads);
+    text.push(b",\"calls\":").push_number(now.would_move_calls);
+    text.push(b",\"bytes\":").push_number(now.would_move_bytes);
+    text.push(b"},\"refills\":").push_number(now.refills);
+    text.push(b",\"reseeds\":").push_number(now.reseeds);
+    text.push(b",\"entries\":");
+    let entries = Door::ALL.iter().map(|door| door.name()).zip(now.entries);
+    members(text, entries);
+    text.push(b",\"fell_through\":");
+    let causes = Reason::REPORTED.iter().map(|reason| reason.name()).zip(now.fell_through);
+    members(text, causes);
+    text.push(b"}\n");
+}
+
+/// An object of numbers.
+fn members<const N: usize>(text: &mut Line<N>, members: impl Iterator<Item = (&'static str, u64)>) {
+    let mut before: &[u8] = b"{\"";
+    for (name, value) in members {
+        text.push(before).push(name.as_bytes()).push(b"\":").push_number(value);
+        before = b",\"";
+    }
+    text.push(b"}");
+}

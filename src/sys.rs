@@ -1,0 +1,154 @@
+//! Raw kernel calls: every system call that the library makes is a function here.
+//!
+//! Promises: errno is never touched (results come back as [`Errno`]), no call
+//! is a cancellation point, none goes through the PLT, so a program that
+//! defines its own `getrandom` or `open` is never called back. Must never
+//! decide anything. The system calls are: getrandom, mmap, madvise, fstat,
+//! ioctl; open, read, close of a file under /proc; open, write, getpid for a
+//! line on fd 2 or a report.
+
+use core::arch::asm;
+use core::ffi::{CStr, c_int, c_uint, c_void};
+use core::mem::MaybeUninit;
+
+/// An error number of the kernel, positive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Errno(pub(crate) c_int);
+
+/// Makes a system call of up to six arguments and returns what the kernel did.
+///
+/// # Safety
+/// The arguments must be sound for the call: pointers valid as it needs them.
+#[inline(always)]
+pub(crate) unsafe fn call(number: i64, args: [usize; 6]) -> Result<usize, Errno> {
+    let [a, b, c, d, e, f] = args;
+    let result: isize;
+    // SAFETY: the kernel's convention on x86-64 (syscall(2)): number in rax,
+    // arguments in rdi rsi rdx r10 r8 r9, rcx and r11 overwritten. What the call
+    // does to memory is the caller's contract.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number as isize => result,
+            in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack),
+        );
+    }
+    // Errors are -4095 to -1 (syscall(2), "Architecture calling conventions").
+    if (-4095..0).contains(&result) { Err(Errno(-result as c_int)) } else { Ok(result as usize) }
+}
+
+/// getrandom(2).
+///
+/// # Safety
+/// `dest` may be anything that the kernel may be asked to write `len` bytes to.
+pub(crate) unsafe fn getrandom(dest: *mut c_void, len: usize, flags: c_uint) -> Result<usize, Errno> {
+    // SAFETY: the kernel checks the pointer; writing there is the caller's wish.
+    unsafe { call(libc::SYS_getrandom, [dest as usize, len, flags as usize, 0, 0, 0]) }
+}
+
+/// A fresh, zeroed page, private to this process.
+pub(crate) fn map_page(prot: c_int, flags: c_int) -> Result<*mut c_void, Errno> {
+    // SAFETY: no address is asked for, so nothing that exists is replaced.
+    unsafe { call(libc::SYS_mmap, [0, PAGE, prot as usize, flags as usize, usize::MAX, 0]) }
+        .map(|address| address as *mut c_void)
+}
+
+/// Bytes of a page on x86-64.
+pub(crate) const PAGE: usize = 4096;
+
+/// madvise(2) on one page.
+///
+/// # Safety
+/// `page` is a page of ours, and the advice does what its owner wants.
+pub(crate) unsafe fn advise(page: *mut c_void, advice: c_int) -> Result<(), Errno> {
+    // SAFETY: the caller's contract.
+    unsafe { call(libc::SYS_madvise, [page as usize, PAGE, advice as usize, 0, 0, 0]) }.map(|_| ())
+}
+
+/// What a descriptor leads to, as far as anybody here asks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    mode: u32,
+    special: u64,
+}
+
+impl Identity {
+    /// Whether this is the urandom device: character device 1:9
+    /// (Linux Documentation/admin-guide/devices.txt).
+    pub(crate) fn is_urandom(&self) -> bool {
+        self.mode & libc::S_IFMT == libc::S_IFCHR && self.special == libc::makedev(1, 9)
+    }
+}
+
+/// fstat(2).
+#[inline]
+pub(crate) fn identity(fd: c_int) -> Result<Identity, Errno> {
+    let mut stat = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the kernel writes one `struct stat` to a place of that size.
+    unsafe { call(libc::SYS_fstat, [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0])? };
+    // SAFETY: fstat succeeded, so every field that we read is written.
+    let stat = unsafe { stat.assume_init_ref() };
+    Ok(Identity { device: stat.st_dev, inode: stat.st_ino, mode: stat.st_mode, special: stat.st_rdev })
+}
+
+/// ioctl(RNDGETENTCNT), random(4): succeeds on the random devices, ENOTTY elsewhere.
+///
+/// # Safety
+/// The kernel may write an `int` to `count`, wherever that is.
+#[inline]
+pub(crate) unsafe fn entropy_count(fd: c_int, count: *mut c_void) -> Result<(), Errno> {
+    // `_IOR('R', 0x00, int)`, linux/random.h.
+    const RNDGETENTCNT: usize = 0x8004_5200;
+    // SAFETY: the kernel checks the pointer; writing there is the caller's contract.
+    unsafe { call(libc::SYS_ioctl, [fd as usize, RNDGETENTCNT, count as usize, 0, 0, 0]) }.map(|_| ())
+}
+
+/// Reads the start of a small file; how much of `dest` is filled.
+pub(crate) fn read_file(path: &CStr, dest: &mut [u8]) -> Result<usize, Errno> {
+    let fd = open(path, libc::O_RDONLY | libc::O_CLOEXEC)?;
+    // SAFETY: the kernel writes at most `dest.len()` bytes to `dest`.
+    let read = unsafe { call(libc::SYS_read, [fd as usize, dest.as_mut_ptr() as usize, dest.len(), 0, 0, 0]) };
+    close(fd);
+    read
+}
+
+/// open(2), mode 0644 for a file that is made.
+pub(crate) fn open(path: &CStr, flags: c_int) -> Result<c_int, Errno> {
+    // SAFETY: `path` ends with a NUL.
+    unsafe { call(libc::SYS_open, [path.as_ptr() as usize, flags as usize, 0o644, 0, 0, 0]) }.map(|fd| fd as c_int)
+}
+
+/// close(2) of a descriptor that [`open`] gave.
+pub(crate) fn close(fd: c_int) {
+    // SAFETY: the descriptor is ours. Nothing can be done about an error.
+    let _ = unsafe { call(libc::SYS_close, [fd as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// write(2), once. A line that cannot be written is lost: nobody asked for it.
+pub(crate) fn write(fd: c_int, text: &[u8]) {
+    // SAFETY: the kernel reads `text`.
+    let _ = unsafe { call(libc::SYS_write, [fd as usize, text.as_ptr() as usize, text.len(), 0, 0, 0]) };
+}
+
+/// getpid(2).
+pub(crate) fn pid() -> u64 {
+    // SAFETY: no arguments, no memory, no error.
+    unsafe { call(libc::SYS_getpid, [0; 6]) }.unwrap_or(0) as u64
+}
+
+/// Ends the process by SIGABRT, or else by any means there is. Only `sure` and
+/// the panic handler may.
+pub(crate) fn die() -> ! {
+    // SAFETY: signals to ourselves; the loop is for a program that survives them.
+    unsafe {
+        let pid = pid() as usize;
+        let _ = call(libc::SYS_kill, [pid, libc::SIGABRT as usize, 0, 0, 0, 0]);
+        loop {
+            let _ = call(libc::SYS_exit_group, [134, 0, 0, 0, 0, 0]);
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Seeding, reseeding and refilling a page, and large requests.
+//!
+//! Promises: a page that is not seeded by this epoch is seeded before a byte of
+//! it leaves; the kernel's bytes are folded into the key before it is expanded;
+//! anything but exactly 32 bytes from the kernel is an error, and the kernel
+//! then answers the whole request itself. Must never expand a key whose page was
+//! wiped, keep a key on the stack, or write the magic during a refill: a refill
+//! that revived the magic of a page wiped in the middle of it would vouch for a
+//! key of zeros. Only `thread` calls it, with the slot taken.
+//!
+//! The page may be wiped (a signal handler forks and this is the child) or
+//! dropped (memory pressure) between any two accesses. Whatever is computed from
+//! zeros after that is caught when the magic is read again before the answer.
+
+use super::handout::hand_out;
+use super::page::Page;
+use super::{LIMITS, current_epoch, fence};
+use crate::crng::YIELD;
+use crate::crng::keystream::{KEY, STRIDE};
+use crate::stats::Reason;
+use crate::{sys, vdso};
+use core::ptr::{read_volatile, write_volatile};
+use core::slice;
+use core::sync::atomic::Ordering::Relaxed;
+
+/// From here on a large request mixes fresh kernel bytes of its own: 65 ns, or
+/// 340 by the system call, against 2,300 for the keystream (measured, AVX-512).
+const FRESH: usize = 16 << 10;
+
+/// Seeds the page if need be and writes `len` bytes to `dest`: whole strides
+/// straight from a subkey, the rest from the buffer.
+///
+/// # Safety
+/// `page` is this thread's, its slot taken; `dest` is writable for `len`.
+pub(super) unsafe fn fill(page: *mut Page, mut dest: *mut u8, len: usize) -> Result<(), Reason> {
+    // SAFETY: the page is ours; `dest` is only stepped within `len`.
+    unsafe {
+        if read_volatile(&raw const (*page).magic) != current_epoch() {
+            seed(page)?;
+        }
+        let mut rest = len;
+        if len >= STRIDE {
+            let strides = len - len % STRIDE;
+            stream(page, slice::from_raw_parts_mut(dest, strides))?;
+            dest = dest.add(strides);
+            rest -= strides;
+        }
+        while rest > 0 {
+            let mut available = read_volatile(&raw const (*page).available) as usize;
+            if available == 0 {
+                refill(page)?;
+                available = YIELD;
+            }
+            let now = rest.min(available);
+            let left = available - now;
+            hand_out(bytes(page).add(left), dest, now);
+            write_volatile(&raw mut (*page).available, left as u64);
+            dest = dest.add(now);
+            rest -= now;
+        }
+    }
+    Ok(())
+}
+
+/// Where the buffer starts.
+///
+/// # Safety
+/// `page` is a state page.
+#[inline(always)]
+pub(super) unsafe fn bytes(page: *mut Page) -> *mut u8 {
+    // SAFETY: a projection within the page; the reference ends here.
+    unsafe { (*page).crng.bytes_mut().as_mut_ptr() }
+}
+
+/// The first seed of this epoch, and a refill from it.
+///
+/// # Safety
+/// As [`fill`].
+#[cold]
+unsafe fn seed(page: *mut Page) -> Result<(), Reason> {
+    // SAFETY: the page is ours.
+    unsafe {
+        write_volatile(&raw mut (*page).available, 0);
+        let epoch = current_epoch();
+        // Magic first, then the seed. The other way round, a fork between the two
+        // would leave a child that writes a valid magic over a key of zeros:
+        // every such child would draw the same bytes. This way round the child's
+        // magic is wiped with the key, and it starts here again.
+        write_volatile(&raw mut (*page).magic, epoch);
+        fence();
+        let done = draw_seed(page).and_then(|()| {
+            // An older key, if this is a reseed, stays in: XOR can only add.
+            (*page).crng.mix_seed();
+            expand(page, epoch)
+        });
+        if done.is_err() {
+            // A magic without a seed would vouch for zeros.
+            write_volatile(&raw mut (*page).magic, 0);
+        }
+        done
+    }
+}
+
+/// Fast key erasure, with fresh kernel bytes folded in first if they are due.
+///
+/// # Safety
+/// As [`fill`], and the page was seeded.
+unsafe fn refill(page: *mut Page) -> Result<(), Reason> {
+    // SAFETY: the page is ours.
+    unsafe {
+        let epoch = current_epoch();
+        let since = read_volatile(&raw const (*page).since_reseed).saturating_add(YIELD as u64);
+        write_volatile(&raw mut (*page).since_reseed, since);
+        if reseed_is_due(page, since) {
+            draw_seed(page)?;
+            (*page).crng.mix_seed();
+        }
+        expand(page, epoch)
+    }
+}
+
+/// Expands the key, unless the page has been wiped.
+///
+/// # Safety
+/// As [`fill`].
+unsafe fn expand(page: *mut Page, epoch: u64) -> Result<(), Reason> {
+    // SAFETY: the page is ours.
+    unsafe {
+        fence();
+        if read_volatile(&raw const (*page).magic) != epoch {
+            return Err(Reason::Unseeded);
+        }
+        (*page).crng.refill();
+        fence();
+        let refills = read_volatile(&raw const (*page).counts.refills);
+        write_volatile(&raw mut (*page).counts.refills, refills + 1);
+        write_volatile(&raw mut (*page).available, YIELD as u64);
+        Ok(())
+    }
+}
+
+/// Whole strides of keystream, straight into the caller's memory, from a key of
+/// their own.
+///
+/// # Safety
+/// As [`fill`], and the page was seeded.
+unsafe fn stream(page: *mut Page, dest: &mut [u8]) -> Result<(), Reason> {
+    // SAFETY: the page is ours.
+    unsafe {
+        let mut available = read_volatile(&raw const (*page).available) as usize;
+        if available < KEY {
+            // The last few bytes are not worth keeping: the refill overwrites them.
+            refill(page)?;
+            available = YIELD;
+        }
+        fence();
+        (*page).crng.draw_subkey(available);
+        fence();
+        write_volatile(&raw mut (*page).available, (available - KEY) as u64);
+        if dest.len() >= FRESH {
+            draw_seed(page)?;
+            (*page).crng.mix_subkey();
+        }
+        // A wiped subkey would make a stream that everybody knows.
+        if read_volatile(&raw const (*page).magic) != current_epoch() {
+            return Err(Reason::Unseeded);
+        }
+        (*page).crng.stream(dest);
+        fence();
+        Ok(())
+    }
+}
+
+/// Whether this refill reseeds.
+///
+/// # Safety
+/// As [`fill`].
+unsafe fn reseed_is_due(page: *mut Page, since: u64) -> bool {
+    let bytes = LIMITS.reseed_bytes.load(Relaxed);
+    if bytes == 0 || since >= bytes {
+        return true;
+    }
+    // Without a clock, age cannot be told: reseed.
+    let Some(now) = vdso::now_ms() else { return true };
+    // SAFETY: the page is ours.
+    let then = unsafe { read_volatile(&raw const (*page).reseeded_ms) };
+    now.saturating_sub(then) >= LIMITS.reseed_secs.load(Relaxed).saturating_mul(1000)
+}
+
+/// Draws 32 bytes from the kernel into the generator's seed.
+///
+/// # Safety
+/// As [`fill`].
+unsafe fn draw_seed(page: *mut Page) -> Result<(), Reason> {
+    // SAFETY: the page is ours, and the vDSO's state in it is of the size and in
+    // memory of the kind that it asks for.
+    unsafe {
+        let seed = (*page).crng.seed_mut().as_mut_ptr();
+        fence();
+        // GRND_NONBLOCK: early at boot the kernel may have nothing yet. Then the
+        // caller's own request decides whether to wait, not we.
+        let state = (&raw mut (*page).vdso).cast();
+        let drawn = match vdso::getrandom(seed, KEY, libc::GRND_NONBLOCK, state) {
+            Some(drawn) => drawn == KEY as isize,
+            None => sys::getrandom(seed.cast(), KEY, libc::GRND_NONBLOCK) == Ok(KEY),
+        };
+        fence();
+        if !drawn {
+            return Err(Reason::Unseeded);
+        }
+        let reseeds = read_volatile(&raw const (*page).counts.reseeds);
+        write_volatile(&raw mut (*page).counts.reseeds, reseeds + 1);
+        write_volatile(&raw mut (*page).since_reseed, 0);
+        if LIMITS.reseed_bytes.load(Relaxed) != 0 {
+            write_volatile(&raw mut (*page).reseeded_ms, vdso::now_ms().unwrap_or(0));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,95 @@
+//! Is this descriptor the urandom device? Asked, never remembered.
+//!
+//! A wrong yes would put random bytes into a program's data. So what is kept is
+//! only a hint, one bit a number, that asking may be worth it; the kernel is
+//! asked at every request. Nothing that closes, replaces or passes descriptors
+//! behind our back can make the answer wrong.
+//!
+//! Promises: an unhinted descriptor costs one bit test; the answer is the
+//! kernel's own, of this moment, for files, pipes, sockets and every device but
+//! one: /dev/random, or a write-only urandom, put on a number that was hinted
+//! before, may be taken for urandom, and harms nobody. Must never ask with any
+//! call but fstat and ioctl, or trust a path. `hooks` hint, `serve` asks.
+
+use crate::{confine, sys};
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Numbers from here on are never hinted: the kernel answers them.
+const NUMBERS: usize = 1 << 16;
+static HINTS: [AtomicU64; NUMBERS / 64] = [const { AtomicU64::new(0) }; NUMBERS / 64];
+
+/// From this length on fstat is the better question: it tells /dev/random and
+/// write-only descriptors apart, and 100 ns more are a tenth of such a request.
+const BY_FSTAT: usize = 1024;
+
+/// Whether asking may be worth it.
+#[inline(always)]
+pub(crate) fn hinted(fd: c_int) -> bool {
+    match HINTS.get(fd as u32 as usize / 64) {
+        Some(word) => word.load(Relaxed) & bit(fd) != 0,
+        None => false,
+    }
+}
+
+/// Sets or clears the hint of a number.
+pub(crate) fn hint(fd: c_int, worth_asking: bool) {
+    let Some(word) = HINTS.get(fd as u32 as usize / 64) else { return };
+    // Most opens are of something else, on a number that never was urandom:
+    // no shared line is written for them.
+    if worth_asking {
+        word.fetch_or(bit(fd), Relaxed);
+    } else if word.load(Relaxed) & bit(fd) != 0 {
+        word.fetch_and(!bit(fd), Relaxed);
+    }
+}
+
+fn bit(fd: c_int) -> u64 {
+    1 << (fd as u32 % 64)
+}
+
+/// Whether the last component of a path ends in "random", as the device's does
+/// under every usual name for it.
+///
+/// # Safety
+/// `path` is a C string: the kernel has just read it to its end.
+pub(crate) unsafe fn sounds_random(path: *const u8) -> bool {
+    let mut last = [0u8; 6];
+    let mut at = path;
+    // SAFETY: read up to the NUL and no further.
+    unsafe {
+        while *at != 0 {
+            last.rotate_left(1);
+            let [.., end] = &mut last;
+            *end = *at;
+            at = at.add(1);
+        }
+    }
+    last == *b"random"
+}
+
+/// Asks the kernel whether `fd` is the urandom device now. A no clears the hint.
+///
+/// # Safety
+/// `dest` is where the caller wants `len` random bytes: an `int` may be written
+/// there, if there is room for one and the answer is yes.
+#[inline]
+pub(crate) unsafe fn ask(fd: c_int, dest: *mut c_void, len: usize) -> bool {
+    let yes = if len >= BY_FSTAT || len < size_of::<c_int>() || confine::inherited() {
+        sys::identity(fd).is_ok_and(|identity| identity.is_urandom())
+    } else {
+        // SAFETY: the caller's contract. A bad pointer is EFAULT, a no, and the
+        // real read then says so. On anything but a random device the answer is
+        // ENOTTY (or EBADF), and nothing is written.
+        match unsafe { sys::entropy_count(fd, dest) } {
+            Ok(()) => true,
+            // The descriptor may well be urandom: keep the hint.
+            Err(sys::Errno(libc::EFAULT)) => return false,
+            Err(_) => false,
+        }
+    };
+    if !yes {
+        hint(fd, false);
+    }
+    yes
+}

@@ -1,0 +1,144 @@
+//! The kernel's vDSO: getrandom without entering the kernel, and a coarse clock.
+//!
+//! Promises: finds `__vdso_getrandom` (Linux 6.11) and `__vdso_clock_gettime`
+//! once, early, through AT_SYSINFO_EHDR; the generator's state lives where the
+//! caller says, in memory mapped with the protection and flags that the kernel
+//! asks for. Must never use a clock that reads the time-stamp counter: some
+//! programs forbid it (PR_SET_TSC). Only the coarse clock is read, which does
+//! not, and libc's is not used, since another preload may fake it.
+
+use crate::elf::Image;
+use crate::settings::TestSwitches;
+use core::ffi::{c_int, c_uint, c_void};
+use core::mem;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+
+/// `struct vgetrandom_opaque_params` of linux/random.h.
+#[repr(C)]
+struct Params {
+    state_size: u32,
+    mmap_prot: u32,
+    mmap_flags: u32,
+    reserved: [u32; 13],
+}
+
+type GetRandom = unsafe extern "C" fn(*mut c_void, usize, c_uint, *mut c_void, usize) -> isize;
+type ClockGetTime = unsafe extern "C" fn(c_int, *mut libc::timespec) -> c_int;
+
+static GETRANDOM: AtomicUsize = AtomicUsize::new(0);
+static CLOCK: AtomicUsize = AtomicUsize::new(0);
+static STATE_SIZE: AtomicU32 = AtomicU32::new(0);
+static PROT: AtomicU32 = AtomicU32::new(0);
+static FLAGS: AtomicU32 = AtomicU32::new(0);
+
+/// The most that a state may take in our page. Linux 6.11 to 6.18 ask for 144.
+pub(crate) const STATE_MAX: usize = 256;
+
+/// Finds the functions. Once, from `init`.
+pub(crate) fn find(test: &TestSwitches) {
+    // SAFETY: getauxval has no preconditions.
+    let header = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) } as usize;
+    if header == 0 {
+        return;
+    }
+    // SAFETY: the kernel maps its vDSO at this address for the life of the process.
+    let Some(image) = (unsafe { image_at(header) }) else { return };
+    if let Some(address) = image.function(c"__vdso_clock_gettime") {
+        CLOCK.store(address, Relaxed);
+    }
+    if let Some(address) = image.function(c"__vdso_getrandom") {
+        note_params(address, test);
+    }
+}
+
+/// Asks the function what its state needs, and keeps it if we can give it that.
+fn note_params(address: usize, test: &TestSwitches) {
+    let mut params = Params { state_size: 0, mmap_prot: 0, mmap_flags: 0, reserved: [0; 13] };
+    // SAFETY: the vDSO's function of this name has this type (vgetrandom(3) draft,
+    // lib/vdso/getrandom.c); a state size of ~0 asks for the parameters.
+    let answer = unsafe {
+        let function: GetRandom = mem::transmute::<usize, GetRandom>(address);
+        function(core::ptr::null_mut(), 0, 0, (&raw mut params).cast(), usize::MAX)
+    };
+    // Without memory of the kind that it asks for there is nowhere for a state.
+    if answer != 0 || !(1..=STATE_MAX).contains(&(params.state_size as usize)) || test.wipe {
+        return;
+    }
+    PROT.store(params.mmap_prot, Relaxed);
+    FLAGS.store(params.mmap_flags, Relaxed);
+    if !test.no_vdso {
+        STATE_SIZE.store(params.state_size, Relaxed);
+        GETRANDOM.store(address, Relaxed);
+    }
+}
+
+/// The image that starts with this ELF header.
+///
+/// # Safety
+/// A whole loaded image stands at `header`.
+unsafe fn image_at(header: usize) -> Option<Image> {
+    // SAFETY: the program headers are part of the image (System V ABI, chapter 5).
+    unsafe {
+        let elf = &*(header as *const libc::Elf64_Ehdr);
+        let first = (header + elf.e_phoff as usize) as *const libc::Elf64_Phdr;
+        let (mut bias, mut dynamic) = (None, None);
+        for number in 0..elf.e_phnum {
+            let segment = &*first.add(number as usize);
+            match segment.p_type {
+                libc::PT_LOAD if bias.is_none() => {
+                    bias = Some(header.wrapping_add(segment.p_offset as usize).wrapping_sub(segment.p_vaddr as usize));
+                }
+                libc::PT_DYNAMIC => dynamic = Some(segment.p_vaddr as usize),
+                _ => {}
+            }
+        }
+        let bias = bias?;
+        Some(Image::new(bias, bias.wrapping_add(dynamic?)))
+    }
+}
+
+/// Whether getrandom is there.
+pub(crate) fn has_getrandom() -> bool {
+    GETRANDOM.load(Relaxed) != 0
+}
+
+/// The protection and flags that memory for a state is to be mapped with.
+pub(crate) fn mapping() -> Option<(c_int, c_int)> {
+    let flags = FLAGS.load(Relaxed);
+    (flags != 0).then(|| (PROT.load(Relaxed) as c_int, flags as c_int))
+}
+
+/// getrandom(2) by the vDSO; `None` where there is none. A negative result is
+/// the kernel's error.
+///
+/// # Safety
+/// `dest` is writable for `len`; `state` is [`STATE_MAX`] bytes within one page
+/// mapped as [`mapping`] says, and nobody else uses it meanwhile.
+#[inline]
+pub(crate) unsafe fn getrandom(dest: *mut u8, len: usize, flags: c_uint, state: *mut c_void) -> Option<isize> {
+    let address = GETRANDOM.load(Relaxed);
+    if address == 0 {
+        return None;
+    }
+    // SAFETY: the type is right (see `note_params`); the rest is the caller's contract.
+    unsafe {
+        let function: GetRandom = mem::transmute::<usize, GetRandom>(address);
+        Some(function(dest.cast(), len, flags, state, STATE_SIZE.load(Relaxed) as usize))
+    }
+}
+
+/// Milliseconds of CLOCK_MONOTONIC_COARSE, at least 1; `None` without a vDSO.
+pub(crate) fn now_ms() -> Option<u64> {
+    let address = CLOCK.load(Relaxed);
+    if address == 0 {
+        return None;
+    }
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the vDSO's function of this name has clock_gettime(2)'s type, and
+    // writes one timespec.
+    let answer = unsafe {
+        let function: ClockGetTime = mem::transmute::<usize, ClockGetTime>(address);
+        function(libc::CLOCK_MONOTONIC_COARSE, &raw mut time)
+    };
+    (answer == 0).then(|| (time.tv_sec as u64).wrapping_mul(1000).wrapping_add(time.tv_nsec as u64 / 1_000_000).max(1))
+}
