@@ -49,7 +49,9 @@ fn refill(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group(name("refill"));
     group.throughput(Throughput::Bytes(YIELD as u64));
     let mut crng = seeded();
-    group.bench_function("rekey", |bencher| bencher.iter(|| black_box(&mut crng).refill()));
+    group.bench_function("rekey", |bencher| {
+        bencher.iter(|| black_box(&mut crng).refill())
+    });
     group.bench_function("reseed and rekey", |bencher| {
         bencher.iter(|| {
             *crng.seed_mut() = black_box([9; KEY]);

@@ -22,11 +22,11 @@ const LEN: usize = 16;
 /// Calls before the clock starts; the library has then moved a thread that it moves.
 const WARM_UP: u64 = 20_000;
 
-/// A way to be hooked: name, hooks in front to back, and the library's mode.
+/// A way to be hooked: name, hooks in front to back, and the library's settings.
 struct Way<'a> {
     name: &'static str,
     hooks: Vec<&'a Path>,
-    mode: &'static str,
+    settings: &'a [(&'a str, &'a str)],
 }
 
 fn main() {
@@ -92,36 +92,44 @@ fn parent(full: bool) -> Result<(), String> {
         ["floor_getrandom", "empty_hook", "redhook_getrandom"].map(|name| built(profile, name));
     let (floor, empty, redhook) = (floor?, empty?, redhook?);
     let library = library.as_path();
+    let off = &[("OWNPOOL_MODE", "off")];
+    // A bucket that the loop cannot fill: every call stays light.
+    let light = &[("OWNPOOL_MODE", "auto"), ("OWNPOOL_BURST", "1024G")];
     let ways = [
         Way {
             name: "bare",
             hooks: vec![],
-            mode: "off",
+            settings: off,
         },
         Way {
             name: "an empty hook",
             hooks: vec![&empty],
-            mode: "off",
+            settings: off,
         },
         Way {
             name: "redhook",
             hooks: vec![&redhook],
-            mode: "off",
+            settings: off,
         },
         Way {
             name: "ownpool, off",
             hooks: vec![library],
-            mode: "off",
+            settings: off,
         },
         Way {
-            name: "ownpool, observe (judged, not served)",
+            name: "ownpool, auto, light (judged)",
             hooks: vec![library],
-            mode: "observe",
+            settings: light,
         },
         Way {
-            name: "ownpool, auto (served)",
+            name: "ownpool, observe, heavy (judged)",
             hooks: vec![library],
-            mode: "auto",
+            settings: &[("OWNPOOL_MODE", "observe")],
+        },
+        Way {
+            name: "ownpool, auto, heavy (served)",
+            hooks: vec![library],
+            settings: &[("OWNPOOL_MODE", "auto")],
         },
     ];
     let rounds = if full { 9 } else { 1 };
@@ -163,7 +171,7 @@ fn measure(way: &Way<'_>, last: Option<&Path>, calls: u64) -> Result<f64, String
     let output = Command::new("/proc/self/exe")
         .args(["--child", &calls.to_string()])
         .env("LD_PRELOAD", preload.join(":"))
-        .env("OWNPOOL_MODE", way.mode)
+        .envs(way.settings.iter().copied())
         .stderr(Stdio::inherit())
         .output()
         .map_err(|error| error.to_string())?;
