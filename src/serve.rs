@@ -75,52 +75,48 @@ pub(crate) fn plain(dest: *mut c_void, len: usize) -> bool {
     len.wrapping_sub(1) < LONGEST && (dest as usize).wrapping_sub(LOWEST) <= HIGHEST - LOWEST - len
 }
 
-/// getrandom(2) and everything that amounts to it. `caller` is the return
-/// address of whoever asks.
+/// The fast path of getrandom(2) and everything that amounts to it: small, plain,
+/// and this thread has enough. Anything but [`Take::Done`] goes on to [`getrandom`].
 ///
 /// # Safety
 /// As getrandom(2): `dest` is writable for `len`, or is something that the
 /// kernel would refuse.
 #[inline(always)]
+pub(crate) unsafe fn quickly(dest: *mut c_void, len: usize, flags: c_uint, door: Door) -> Take {
+    // GRND_RANDOM and unknown flags are the kernel's; a seeded generator
+    // satisfies GRND_NONBLOCK and GRND_INSECURE as it is.
+    let known = flags & !(libc::GRND_NONBLOCK | GRND_INSECURE) == 0;
+    if known && len <= SMALL && plain(dest, len) && SERVING.load(Ordering::Relaxed) {
+        // SAFETY: the caller's contract; the range is plain.
+        unsafe { thread::take(dest.cast(), len, door) }
+    } else {
+        Take::Absent
+    }
+}
+
+/// linux/random.h, since Linux 5.6; not in every libc.
+const GRND_INSECURE: c_uint = 4;
+
+/// getrandom(2) and everything that amounts to it, after the fast path came to
+/// `so_far`. `caller` is the return address of whoever asks.
+///
+/// # Safety
+/// As [`quickly`].
+#[inline(never)]
 pub(crate) unsafe fn getrandom(
     dest: *mut c_void,
     len: usize,
     flags: c_uint,
     door: Door,
     caller: usize,
+    so_far: Take,
 ) -> Outcome {
-    // GRND_RANDOM and unknown flags are the kernel's; a seeded generator
-    // satisfies GRND_NONBLOCK and GRND_INSECURE as it is.
-    let known = flags & !(libc::GRND_NONBLOCK | GRND_INSECURE) == 0;
-    if known && len <= SMALL && plain(dest, len) && SERVING.load(Ordering::Relaxed) {
-        // SAFETY: the caller's contract; the range is plain.
-        match unsafe { thread::take(dest.cast(), len, door) } {
-            Take::Done => return Outcome::Served(len),
-            Take::Lost => return lost(len, door),
-            Take::Absent | Take::Short => {}
-        }
-    }
-    // SAFETY: the caller's contract.
-    unsafe { getrandom_slowly(dest, len, flags, door, caller) }
-}
-
-/// linux/random.h, since Linux 5.6; not in every libc.
-const GRND_INSECURE: c_uint = 4;
-
-#[cold]
-#[inline(never)]
-fn lost(len: usize, door: Door) -> Outcome {
-    fall_through(len, door, Reason::Unseeded)
-}
-
-/// # Safety
-/// As [`getrandom`].
-#[cold]
-#[inline(never)]
-unsafe fn getrandom_slowly(dest: *mut c_void, len: usize, flags: c_uint, door: Door, caller: usize) -> Outcome {
     let mode = mode();
     if mode == Mode::Off {
         return Outcome::FallThrough(Reason::Mode);
+    }
+    if so_far == Take::Lost {
+        return fall_through(len, door, Reason::Unseeded);
     }
     if flags & !(libc::GRND_NONBLOCK | GRND_INSECURE) != 0 {
         return fall_through(len, door, Reason::Flags);

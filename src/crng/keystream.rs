@@ -14,6 +14,7 @@
 use chacha20::ChaCha20LegacyCore;
 use chacha20::cipher::array::Array;
 use chacha20::cipher::{KeyIvInit, StreamCipherCore};
+use core::mem;
 
 /// Bytes of a ChaCha20 key (RFC 8439 section 2.3).
 pub const KEY: usize = 32;
@@ -37,7 +38,8 @@ impl Keystream {
     /// Writes the state for `key`, at block 0, over whatever was here.
     #[inline(always)]
     pub fn key(&mut self, key: &[u8; KEY]) {
-        self.0 = ChaCha20LegacyCore::new(key.into(), &[0; 8].into());
+        // Every word is overwritten, so the old value need not be zeroized first.
+        mem::forget(mem::replace(&mut self.0, ChaCha20LegacyCore::new(key.into(), &[0; 8].into())));
     }
 
     /// Fills `dest` with whole blocks of keystream. Bytes of `dest` after the
@@ -52,7 +54,7 @@ impl Keystream {
     #[inline(always)]
     pub fn erase(&mut self) {
         // The old value is zeroized when it is dropped here.
-        self.key(&[0; KEY]);
+        self.0 = ChaCha20LegacyCore::new(&[0; KEY].into(), &[0; 8].into());
     }
 
     /// An erased state, for values that are not made of zeroed memory.

@@ -156,7 +156,9 @@ fn xor(key: &mut [u8; KEY], seed: &[u8; KEY]) {
 }
 
 fn erase(secret: &mut [u8; KEY]) {
-    secret.zeroize();
+    // One store of a vector; `zeroize` on bytes would make 32 of one each.
+    *secret = [0; KEY];
+    zeroize::optimization_barrier(secret);
 }
 
 /// Whether the cipher on this machine makes the keystream of RFC 8439 section

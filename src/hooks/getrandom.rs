@@ -4,9 +4,13 @@ use super::hook;
 use crate::confine;
 use crate::serve::{self, Outcome};
 use crate::stats::Door;
+use crate::thread::Take;
 use crate::{real, sure};
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use libc::{size_t, ssize_t};
+
+// Each of these comes in two: the fast path, and what it jumps to when it is not
+// enough. A jump, because a call would make the fast path save registers.
 
 hook! {
     /// getrandom(2)
@@ -17,7 +21,24 @@ hook! {
 unsafe extern "C" fn getrandom_from(dest: *mut c_void, len: size_t, flags: c_uint, caller: usize) -> ssize_t {
     // SAFETY: the caller's contract with getrandom(2).
     unsafe {
-        match serve::getrandom(dest, len, flags, Door::Getrandom, caller) {
+        match serve::quickly(dest, len, flags, Door::Getrandom) {
+            Take::Done => len as ssize_t,
+            so_far => getrandom_slowly(dest, len, flags, caller, so_far),
+        }
+    }
+}
+
+#[inline(never)]
+unsafe extern "C" fn getrandom_slowly(
+    dest: *mut c_void,
+    len: size_t,
+    flags: c_uint,
+    caller: usize,
+    so_far: Take,
+) -> ssize_t {
+    // SAFETY: the caller's contract with getrandom(2).
+    unsafe {
+        match serve::getrandom(dest, len, flags, Door::Getrandom, caller, so_far) {
             Outcome::Served(done) => done as ssize_t,
             Outcome::FallThrough(_) => real::getrandom(dest, len, flags),
         }
@@ -33,8 +54,17 @@ hook! {
 unsafe extern "C" fn getentropy_from(dest: *mut c_void, len: size_t, caller: usize) -> c_int {
     // SAFETY: the caller's contract with getentropy(3).
     unsafe {
+        let so_far = if len <= 256 { serve::quickly(dest, len, 0, Door::Getentropy) } else { Take::Absent };
+        if so_far == Take::Done { 0 } else { getentropy_slowly(dest, len, caller, so_far) }
+    }
+}
+
+#[inline(never)]
+unsafe extern "C" fn getentropy_slowly(dest: *mut c_void, len: size_t, caller: usize, so_far: Take) -> c_int {
+    // SAFETY: the caller's contract with getentropy(3).
+    unsafe {
         if len <= 256
-            && let Outcome::Served(done) = serve::getrandom(dest, len, 0, Door::Getentropy, caller)
+            && let Outcome::Served(done) = serve::getrandom(dest, len, 0, Door::Getentropy, caller, so_far)
             && done == len
         {
             return 0;
@@ -52,7 +82,17 @@ hook! {
 unsafe extern "C" fn arc4random_from(caller: usize) -> u32 {
     let mut word = [0; 4];
     // SAFETY: four bytes of our own.
-    match unsafe { serve::getrandom(word.as_mut_ptr().cast(), word.len(), 0, Door::Arc4random, caller) } {
+    match unsafe { serve::quickly(word.as_mut_ptr().cast(), word.len(), 0, Door::Arc4random) } {
+        Take::Done => u32::from_ne_bytes(word),
+        so_far => arc4random_slowly(caller, so_far),
+    }
+}
+
+#[inline(never)]
+extern "C" fn arc4random_slowly(caller: usize, so_far: Take) -> u32 {
+    let mut word = [0; 4];
+    // SAFETY: four bytes of our own.
+    match unsafe { serve::getrandom(word.as_mut_ptr().cast(), word.len(), 0, Door::Arc4random, caller, so_far) } {
         Outcome::Served(4) => u32::from_ne_bytes(word),
         // SAFETY: no preconditions.
         _ => unsafe { real::arc4random() },
@@ -68,7 +108,18 @@ hook! {
 unsafe extern "C" fn arc4random_buf_from(dest: *mut c_void, len: size_t, caller: usize) {
     // SAFETY: the caller's contract with arc4random_buf(3).
     unsafe {
-        match serve::getrandom(dest, len, 0, Door::Arc4random, caller) {
+        let so_far = serve::quickly(dest, len, 0, Door::Arc4random);
+        if so_far != Take::Done {
+            arc4random_buf_slowly(dest, len, caller, so_far);
+        }
+    }
+}
+
+#[inline(never)]
+unsafe extern "C" fn arc4random_buf_slowly(dest: *mut c_void, len: size_t, caller: usize, so_far: Take) {
+    // SAFETY: the caller's contract with arc4random_buf(3).
+    unsafe {
+        match serve::getrandom(dest, len, 0, Door::Arc4random, caller, so_far) {
             Outcome::Served(done) if done == len => {}
             _ => real::arc4random_buf(dest, len),
         }
@@ -141,7 +192,24 @@ unsafe extern "C" fn syscall_getrandom(
 ) -> c_long {
     // SAFETY: the caller's contract with getrandom(2).
     unsafe {
-        match serve::getrandom(dest, len, flags, Door::Syscall, caller) {
+        match serve::quickly(dest, len, flags, Door::Syscall) {
+            Take::Done => len as c_long,
+            so_far => syscall_getrandom_slowly(dest, len, flags, caller, so_far),
+        }
+    }
+}
+
+#[inline(never)]
+unsafe extern "C" fn syscall_getrandom_slowly(
+    dest: *mut c_void,
+    len: size_t,
+    flags: c_uint,
+    caller: usize,
+    so_far: Take,
+) -> c_long {
+    // SAFETY: the caller's contract with getrandom(2).
+    unsafe {
+        match serve::getrandom(dest, len, flags, Door::Syscall, caller, so_far) {
             Outcome::Served(done) => done as c_long,
             Outcome::FallThrough(_) => {
                 let (dest, len, flags) = (dest as c_long, len as c_long, c_long::from(flags));

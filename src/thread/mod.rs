@@ -66,6 +66,7 @@ pub(crate) const SMALL: usize = crng::keystream::STRIDE - 1;
 
 /// What became of a request on the fast path.
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum Take {
     /// Answered.
     Done,
@@ -364,7 +365,10 @@ unsafe fn leave(tls: *mut Tls, home: usize) {
 /// to the kernel. Looked at when more than a buffer is wanted.
 pub(crate) fn forgive(policy: &bucket::Policy) -> bool {
     let forgive_ms = LIMITS.forgive_ms.load(Ordering::Relaxed);
-    let Some(now_ms) = vdso::now_ms().filter(|_| forgive_ms != 0) else { return false };
+    if forgive_ms == 0 {
+        return false;
+    }
+    let Some(now_ms) = vdso::now_ms() else { return false };
     let tls = Tls::here();
     // SAFETY: as in `take`; the page is given back only with its slot taken.
     unsafe {
