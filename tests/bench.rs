@@ -1,6 +1,12 @@
 //! `ownpool bench` keeps its promises about form: it runs, it measures under the
 //! library and refuses to without, and every file that it writes can be read and
 //! names everybody. No figure is judged here: a busy machine must not fail a test.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
 
 use serde_json::Value;
 use std::fs;

@@ -7,7 +7,7 @@
 use super::cases;
 use super::contenders::OWNPOOL;
 use super::machine::Machine;
-use super::measure::{self, News};
+use super::measure::{self, Job, News};
 use super::pace::Pace;
 use super::peers::{self, Absent};
 use super::report::{Event, Peer, Setup};
@@ -21,6 +21,8 @@ use std::io::Write as _;
 pub(super) fn main(args: &Args) -> Result<(), String> {
     let found = peers::find()?;
     let machine = Machine::look();
+    // Before a thread is bound: afterwards only its own core is seen.
+    let cores = core_affinity::get_core_ids().unwrap_or_default();
     let most = args.threads.unwrap_or(machine.cores).max(1);
     let counts = counts(most, args.quick, args.scaling);
     let mut wanted = Vec::new();
@@ -60,7 +62,7 @@ pub(super) fn main(args: &Args) -> Result<(), String> {
         } else {
             Pace::full()
         };
-        let pinned = measure::run(found.doors, &wanted, &counts, pace, &|news| {
+        let tell = |news| {
             let event = match news {
                 News::Row(row) => Event::Row(row),
                 News::Failed(who, bytes) => Event::Absent(Absent {
@@ -70,7 +72,22 @@ pub(super) fn main(args: &Args) -> Result<(), String> {
             };
             // The reader is gone only when the command was stopped.
             let _ = say(&event);
-        })?;
+        };
+        // What threads do to each other is measured in rounds that they share;
+        // else one thread first, while the process has no other.
+        let alone = counts.partition_point(|&count| count == 1);
+        let (first, rest) = counts.split_at(if args.scaling { 0 } else { alone });
+        let mut pinned = true;
+        for counts in [first, rest].into_iter().filter(|part| !part.is_empty()) {
+            let job = Job {
+                doors: found.doors,
+                cases: &wanted,
+                counts,
+                pace,
+                cores: &cores,
+            };
+            pinned &= measure::run(&job, &tell)?;
+        }
         say(&Event::Pinned(pinned))?;
     }
     Ok(())

@@ -12,6 +12,7 @@ use super::pace::Pace;
 use super::report::Row;
 use core::hint::{black_box, spin_loop};
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use core_affinity::CoreId;
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -28,75 +29,24 @@ struct Meeting {
     all: Barrier,
     ready: AtomicUsize,
     stop: AtomicBool,
+    /// Threads that have all that they need, and those that have a core.
+    seated: AtomicUsize,
+    pinned: AtomicUsize,
     /// Calls of each contender in the present size; 0: it cannot.
     calls: Mutex<Vec<u64>>,
     /// Nanoseconds per call of each thread in the present cell, as bits.
     taken: Vec<AtomicU64>,
 }
 
-/// Measures all cases with each number of threads in `counts`.
-///
-/// # Errors
-/// What a thread could not have, or do.
-pub(super) fn run(
-    doors: Doors,
-    cases: &[Case],
-    counts: &[usize],
-    pace: Pace,
-    tell: &(dyn Fn(News) + Sync),
-) -> Result<bool, String> {
-    let most = counts.iter().copied().max().unwrap_or(1);
-    let meeting = Meeting {
-        all: Barrier::new(most),
-        ready: AtomicUsize::new(0),
-        stop: AtomicBool::new(false),
-        calls: Mutex::new(Vec::new()),
-        taken: (0..most).map(|_| AtomicU64::new(0)).collect(),
-    };
-    let cores = core_affinity::get_core_ids().unwrap_or_default();
-    let seats_ok = AtomicBool::new(true);
-    let pinned = AtomicBool::new(cores.len() >= most);
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..most)
-            .map(|index| {
-                let (meeting, seats_ok, pinned, core) =
-                    (&meeting, &seats_ok, &pinned, cores.get(index).copied());
-                scope.spawn(move || {
-                    if !core.is_some_and(core_affinity::set_for_current) {
-                        pinned.store(false, Ordering::SeqCst);
-                    }
-                    let seat = Seat::take(doors).and_then(|seat| {
-                        match seat.drive_heavy(pace.heavy_calls) {
-                            true => Ok(seat),
-                            false => {
-                                Err(String::from("the library's getrandom or read came short"))
-                            }
-                        }
-                    });
-                    // Nobody may leave while others wait for him at the barrier.
-                    seats_ok.fetch_and(seat.is_ok(), Ordering::SeqCst);
-                    meeting.all.wait();
-                    let seat = seat?;
-                    if seats_ok.load(Ordering::SeqCst) {
-                        Thread {
-                            index,
-                            seat,
-                            meeting,
-                            counts,
-                            pace,
-                        }
-                        .all_cases(cases, tell);
-                    }
-                    Ok::<(), String>(())
-                })
-            })
-            .collect();
-        let fell = || String::from("a measuring thread fell over");
-        threads
-            .into_iter()
-            .try_for_each(|thread| thread.join().map_err(|_| fell())?)
-    })?;
-    Ok(pinned.load(Ordering::SeqCst))
+/// What is to be measured, and where.
+pub(super) struct Job<'a> {
+    pub(super) doors: Doors,
+    pub(super) cases: &'a [Case],
+    /// Numbers of threads.
+    pub(super) counts: &'a [usize],
+    pub(super) pace: Pace,
+    /// Where threads go, in order. Asked before any is bound.
+    pub(super) cores: &'a [CoreId],
 }
 
 /// One of the measuring threads; number 0 also keeps the books.
@@ -104,13 +54,79 @@ struct Thread<'a> {
     index: usize,
     seat: Seat,
     meeting: &'a Meeting,
-    counts: &'a [usize],
-    pace: Pace,
+    job: &'a Job<'a>,
+}
+
+/// Measures all cases with each number of threads, and says whether every thread
+/// had a core of its own. The calling thread is the first of them, so that one
+/// thread is measured in a process of one thread: with more, the kernel counts
+/// references to descriptors, which costs 15 ns a call.
+///
+/// # Errors
+/// What a thread could not have, or do.
+pub(super) fn run(job: &Job<'_>, tell: &(dyn Fn(News) + Sync)) -> Result<bool, String> {
+    let most = job.counts.iter().copied().max().unwrap_or(1);
+    let meeting = Meeting {
+        all: Barrier::new(most),
+        ready: AtomicUsize::new(0),
+        stop: AtomicBool::new(false),
+        seated: AtomicUsize::new(0),
+        pinned: AtomicUsize::new(0),
+        calls: Mutex::new(Vec::new()),
+        taken: (0..most).map(|_| AtomicU64::new(0)).collect(),
+    };
+    std::thread::scope(|scope| {
+        let meeting = &meeting;
+        let others: Vec<_> = (1..most)
+            .map(|index| scope.spawn(move || meeting.attend(index, job, tell)))
+            .collect();
+        meeting.attend(0, job, tell)?;
+        let fell = || String::from("a measuring thread fell over");
+        others
+            .into_iter()
+            .try_for_each(|thread| thread.join().map_err(|_| fell())?)
+    })?;
+    Ok(meeting.pinned.load(Ordering::SeqCst) == most)
+}
+
+impl Meeting {
+    /// One thread's part, from its core to the last round.
+    fn attend(
+        &self,
+        index: usize,
+        job: &Job<'_>,
+        tell: &(dyn Fn(News) + Sync),
+    ) -> Result<(), String> {
+        let core = job.cores.get(index).copied();
+        let pinned = core.is_some_and(core_affinity::set_for_current);
+        self.pinned.fetch_add(usize::from(pinned), Ordering::SeqCst);
+        let short = || String::from("the library's getrandom or read came short");
+        let seat = Seat::take(job.doors).and_then(|seat| {
+            let heavy = seat.drive_heavy(job.pace.heavy_calls);
+            if heavy { Ok(seat) } else { Err(short()) }
+        });
+        // Nobody may leave while others wait for him at the barrier.
+        self.seated
+            .fetch_add(usize::from(seat.is_ok()), Ordering::SeqCst);
+        self.all.wait();
+        let seat = seat?;
+        if self.seated.load(Ordering::SeqCst) == self.taken.len() {
+            let meeting = self;
+            Thread {
+                index,
+                seat,
+                meeting,
+                job,
+            }
+            .all_cases(tell);
+        }
+        Ok(())
+    }
 }
 
 impl Thread<'_> {
-    fn all_cases(&mut self, cases: &[Case], tell: &(dyn Fn(News) + Sync)) {
-        for case in cases {
+    fn all_cases(&mut self, tell: &(dyn Fn(News) + Sync)) {
+        for case in self.job.cases {
             for &bytes in case.sizes {
                 self.one_size(case, bytes, tell);
             }
@@ -138,10 +154,11 @@ impl Thread<'_> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
-        let mut cells: Vec<Vec<(f64, f64)>> = vec![Vec::new(); self.counts.len() * calls.len()];
-        for round in 0..self.pace.rounds {
+        let mut cells: Vec<Vec<(f64, f64)>> = vec![Vec::new(); self.job.counts.len() * calls.len()];
+        for round in 0..self.job.pace.rounds {
             if self.index == 0 {
                 let late = self
+                    .job
                     .pace
                     .deadline
                     .is_some_and(|deadline| Instant::now() > deadline);
@@ -151,7 +168,7 @@ impl Thread<'_> {
             if self.meeting.stop.load(Ordering::SeqCst) {
                 break;
             }
-            let turns = self.counts.iter().flat_map(|&threads| {
+            let turns = self.job.counts.iter().flat_map(|&threads| {
                 case.contenders
                     .iter()
                     .zip(&calls)
@@ -164,7 +181,7 @@ impl Thread<'_> {
             }
         }
         if self.index == 0 {
-            let turns = self.counts.iter().flat_map(|&threads| {
+            let turns = self.job.counts.iter().flat_map(|&threads| {
                 case.contenders
                     .iter()
                     .zip(&calls)
@@ -188,15 +205,15 @@ impl Thread<'_> {
 
     /// How many calls fill a turn; also warms the contender up. 0: it fails.
     fn plan(&self, call: Call, bytes: usize) -> u64 {
-        let Some(first) = time(call, &self.seat, bytes, self.pace.least_calls.min(4)) else {
+        let Some(first) = time(call, &self.seat, bytes, self.job.pace.least_calls.min(4)) else {
             return 0;
         };
-        let fit = |ns: f64| (self.pace.turn.as_nanos() as f64 / ns.max(0.1)) as u64;
+        let fit = |ns: f64| (self.job.pace.turn.as_nanos() as f64 / ns.max(0.1)) as u64;
         // The first calls are slow ones; a tenth of a turn tells more.
         let Some(warm) = time(call, &self.seat, bytes, (fit(first) / 10).max(1)) else {
             return 0;
         };
-        fit(warm).max(self.pace.least_calls)
+        fit(warm).max(self.job.pace.least_calls)
     }
 
     /// One cell of one round: mean nanoseconds per call, and calls per second

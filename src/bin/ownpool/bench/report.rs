@@ -138,7 +138,7 @@ impl Report {
         self.same(row, VDSO).map(|vdso| vdso.ns / row.ns)
     }
 
-    /// Whether nobody answers this request in less time.
+    /// Whether nobody answers more of these requests in the same time.
     pub(super) fn fastest(&self, row: &Row) -> bool {
         let like = |other: &&Row| {
             other.door == row.door && other.threads == row.threads && other.bytes == row.bytes
@@ -146,7 +146,7 @@ impl Report {
         self.rows
             .iter()
             .filter(like)
-            .all(|other| other.ns >= row.ns)
+            .all(|other| other.calls_per_s <= row.calls_per_s)
     }
 
     /// Rows of one door and number of threads, in the order of measuring.

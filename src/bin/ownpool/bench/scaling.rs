@@ -29,33 +29,27 @@ pub(super) fn grid(report: &Report) -> Option<Grid> {
         return None;
     }
     let mut head = vec![String::from("threads")];
-    for name in &names {
-        head.push(if *name == ARITHMETIC {
-            (*name).into()
-        } else {
-            format!("{name}, calls/s")
-        });
-        if *name != ARITHMETIC {
-            head.push(String::from("efficiency"));
-        }
-    }
+    head.extend(names.iter().map(|name| (*name).to_owned()));
     let mut grid = Grid::new(
-        "64 bytes a call, pinned threads; arithmetic is the efficiency that pure arithmetic has",
+        "64 bytes a call, pinned threads: million calls a second of all threads, and efficiency",
         head,
     );
     for &threads in &counts {
         let mut line = vec![threads.to_string()];
         for name in &names {
             let row = report.of(DOOR, threads).find(|row| row.who == *name);
-            if *name != ARITHMETIC {
-                line.push(
-                    row.map_or_else(String::new, |row| format!("{:.1} M", row.calls_per_s / 1e6)),
-                );
-            }
-            let share = row.and_then(|row| efficiency(report, row));
-            line.push(share.map_or_else(String::new, |share| format!("{:.0} %", share * 100.0)));
+            line.push(row.map_or_else(String::new, |row| cell(report, row)));
         }
         grid.push(line);
     }
     Some(grid)
+}
+
+/// What arithmetic does in a second means nothing; how it scales does.
+fn cell(report: &Report, row: &Row) -> String {
+    let share = efficiency(report, row).unwrap_or(f64::NAN) * 100.0;
+    match row.who == ARITHMETIC {
+        true => format!("{share:.0} %"),
+        false => format!("{:.1}, {share:.0} %", row.calls_per_s / 1e6),
+    }
 }

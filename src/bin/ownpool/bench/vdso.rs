@@ -170,7 +170,8 @@ fn symbol(image: &[u8], name: &str) -> Option<usize> {
         let text = strings
             .get(symbol.st_name(endian) as usize..)
             .unwrap_or_default();
-        text.split(|&byte| byte == 0).next() == Some(name.as_bytes())
+        symbol.st_shndx(endian) != elf::SHN_UNDEF
+            && text.split(|&byte| byte == 0).next() == Some(name.as_bytes())
     })?;
     usize::try_from(wanted.st_value(endian)).ok()
 }
