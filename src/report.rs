@@ -72,6 +72,7 @@ extern "C" fn finish() {
     if !WANTED.swap(false, Relaxed) || confine::confined() {
         return;
     }
+    thread::note_rest();
     let now = thread::snapshot();
     if now.entries.iter().all(|&calls| calls == 0) {
         return;

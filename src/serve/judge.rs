@@ -62,16 +62,7 @@ pub(super) fn over(
 #[inline]
 pub(super) fn moved(len: usize, door: Door, caller: usize) -> Result<(), Reason> {
     if report::wanted() {
-        let (calls, bytes) = thread::drawn_with(len);
-        note(&Note {
-            caller,
-            door,
-            len,
-            calls,
-            bytes,
-            thread: Tls::here() as usize,
-            moved: true,
-        });
+        thread::note_moved(len, door, caller);
     }
     if thread::forgives() && thread::forgive(&policy()) {
         Err(Reason::Light)

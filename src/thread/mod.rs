@@ -29,6 +29,7 @@ mod tls;
 pub(crate) use life::{backend, forgive, forgives, move_here, start};
 pub(crate) use tls::Tls;
 
+use crate::callers::{self, Note};
 use crate::stats::{Door, Reason, Snapshot};
 use crate::{crng, vdso};
 use core::ffi::c_uint;
@@ -258,28 +259,37 @@ pub(crate) fn standing() -> Standing {
     }
 }
 
-/// Calls and bytes that this moved thread has drawn since it was last asked, a
-/// call of `len` bytes that is about to be answered included: what the call site
-/// that asks now is noted for.
-pub(crate) fn drawn_with(len: usize) -> (u64, u64) {
+/// Notes the site of a call of `len` bytes that leaves the fast path and is about
+/// to be answered, for all that this moved thread has drawn since its last note.
+pub(crate) fn note_moved(len: usize, door: Door, caller: usize) {
+    let tls = Tls::here();
     // SAFETY: this thread's own words and page. A page that is wiped meanwhile
     // gives small numbers.
     unsafe {
-        let page = Tls::home(Tls::here()) as *mut Page;
+        let page = Tls::home(tls) as *mut Page;
         if page as usize <= tls::NOTED {
-            return (0, 0);
+            return;
         }
-        let counts = read_volatile(&raw const (*page).counts);
-        let calls = counts.calls.iter().sum::<u64>() + 1;
-        let bytes = counts.bytes.saturating_add(len as u64);
-        let since = (
-            calls.saturating_sub(read_volatile(&raw const (*page).noted_calls)),
-            bytes.saturating_sub(read_volatile(&raw const (*page).noted_bytes)),
-        );
-        write_volatile(&raw mut (*page).noted_calls, calls);
-        write_volatile(&raw mut (*page).noted_bytes, bytes);
-        since
+        let (calls, bytes) = page::take_unnoted(page, 1, len as u64);
+        let thread = tls as usize;
+        let row = callers::note(&Note {
+            caller,
+            door,
+            len,
+            calls,
+            bytes,
+            thread,
+            moved: true,
+        });
+        write_volatile(&raw mut (*page).noted_row, row as u64);
     }
+}
+
+/// Notes what threads that still run have drawn since their last note. At the
+/// end of the process only: a thread's own note at the same moment may be lost.
+pub(crate) fn note_rest() {
+    // SAFETY: pages are never unmapped.
+    page::each(|page| unsafe { page::note_rest(page) });
 }
 
 /// `observe`: this thread would have been moved. True the first time.
@@ -296,6 +306,8 @@ pub(crate) fn new_epoch() {
 /// The counts of the process and of every page in use.
 pub(crate) fn snapshot() -> Snapshot {
     let mut now = Snapshot::of_process();
-    page::each_counts(|counts| now.add(counts));
+    // SAFETY: pages are never unmapped. Owners may be counting meanwhile; every
+    // word is one access, so a count is old or new.
+    page::each(|page| now.add(&unsafe { read_volatile(&raw const (*page).counts) }));
     now
 }
