@@ -2,10 +2,11 @@
 //!
 //! Promises: 256 sites and one row for all others, in fixed memory, lock-free
 //! and async-signal-safe; nothing is noted unless a report is wanted. In
-//! `observe` every call is noted, so the table is exact; in the serving modes a
-//! call is noted where it leaves the fast path anyway (judged calls, refills,
-//! reads), and then stands for all that its thread drew since the last one, so
-//! sites come out in proportion, and add up to all that was drawn. Must never slow the fast path.
+//! `observe` every call is noted, so the table is exact. In the serving modes a
+//! call is noted where it leaves the fast path anyway: judged calls, reads and
+//! large requests for themselves, one that met a short buffer for all that its
+//! thread drew since the last such one. So sites come out in proportion, and add
+//! up to all that was drawn. Must never slow the fast path.
 //!
 //! A site is a return address and an entry point. `serve` notes, `report` reads.
 

@@ -260,7 +260,9 @@ pub(crate) fn standing() -> Standing {
 }
 
 /// Notes the site of a call of `len` bytes that leaves the fast path and is about
-/// to be answered, for all that this moved thread has drawn since its last note.
+/// to be answered. A call that always does (a read, a large request) stands for
+/// itself; one that met a short buffer stands for all that this moved thread has
+/// drawn by the fast path since its last note.
 pub(crate) fn note_moved(len: usize, door: Door, caller: usize) {
     let tls = Tls::here();
     // SAFETY: this thread's own words and page. A page that is wiped meanwhile
@@ -270,7 +272,11 @@ pub(crate) fn note_moved(len: usize, door: Door, caller: usize) {
         if page as usize <= tls::NOTED {
             return;
         }
-        let (calls, bytes) = page::take_unnoted(page, 1, len as u64);
+        let alone = door == Door::Read || len > SMALL;
+        let (calls, bytes) = match alone {
+            true => page::note_one(page, len as u64),
+            false => page::take_unnoted(page, 1, len as u64),
+        };
         let thread = tls as usize;
         let row = callers::note(&Note {
             caller,
@@ -281,7 +287,11 @@ pub(crate) fn note_moved(len: usize, door: Door, caller: usize) {
             thread,
             moved: true,
         });
-        write_volatile(&raw mut (*page).noted_row, row as u64);
+        // What is drawn by the fast path later and never noted belongs to the
+        // last that was, or, for want of one, to whoever was noted first.
+        if !alone || read_volatile(&raw const (*page).noted_row) == 0 {
+            write_volatile(&raw mut (*page).noted_row, row as u64 + 1);
+        }
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) struct Page {
     /// Calls and bytes that a call site has been noted for.
     pub(super) noted_calls: u64,
     pub(super) noted_bytes: u64,
-    /// The row of that call site.
+    /// The row of that call site, and one.
     pub(super) noted_row: u64,
     /// Lets the buffer start on a cache line.
     _pad: [u8; 24],
@@ -153,6 +153,23 @@ pub(super) unsafe fn take_unnoted(page: *mut Page, calls: u64, bytes: u64) -> (u
         ptr::write_volatile(&raw mut (*page).noted_bytes, bytes);
         since
     }
+}
+
+/// Counts one call of `bytes`, which is about to be answered, as noted.
+///
+/// # Safety
+/// As [`take_unnoted`].
+pub(super) unsafe fn note_one(page: *mut Page, bytes: u64) -> (u64, u64) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        for (noted, more) in [
+            (&raw mut (*page).noted_calls, 1),
+            (&raw mut (*page).noted_bytes, bytes),
+        ] {
+            ptr::write_volatile(noted, ptr::read_volatile(noted).saturating_add(more));
+        }
+    }
+    (1, bytes)
 }
 
 /// Adds what is not noted yet to the row of the last note. A page that never was
