@@ -182,11 +182,8 @@ pub(super) unsafe fn note_rest(page: *mut Page) {
     unsafe {
         if ptr::read_volatile(&raw const (*page).noted_calls) != 0 {
             let (calls, bytes) = take_unnoted(page, 0, 0);
-            callers::add(
-                ptr::read_volatile(&raw const (*page).noted_row) as usize,
-                calls,
-                bytes,
-            );
+            let row = ptr::read_volatile(&raw const (*page).noted_row);
+            callers::add((row as usize).wrapping_sub(1), calls, bytes);
         }
     }
 }
