@@ -140,7 +140,7 @@ pub(crate) unsafe fn getrandom(
     // SAFETY: the caller's contract; the range is plain.
     let done = unsafe {
         match mode {
-            Mode::Vdso => thread::fill_by_vdso(dest.cast(), len, flags, door),
+            Mode::Vdso => thread::fill_by_vdso(iter::once((dest.cast(), len)), flags, door),
             _ => thread::fill(iter::once((dest.cast(), len)), len, door).map(|()| len),
         }
     };
@@ -233,7 +233,9 @@ pub(crate) unsafe fn read(fd: c_int, wanted: &impl Pieces, caller: usize) -> Out
     // SAFETY: the caller's contract; every piece is plain.
     let done = unsafe {
         match mode {
-            Mode::Vdso => read_by_vdso(wanted),
+            // A read of the device never waits for the kernel's generator to be
+            // seeded: if it is not, the real read knows what to do.
+            Mode::Vdso => thread::fill_by_vdso(wanted.pieces(), libc::GRND_NONBLOCK, Door::Read),
             _ => thread::fill(wanted.pieces(), len, Door::Read).map(|()| len),
         }
     };
@@ -241,18 +243,6 @@ pub(crate) unsafe fn read(fd: c_int, wanted: &impl Pieces, caller: usize) -> Out
         Ok(done) => Outcome::Served(done),
         Err(reason) => fall_through(len, Door::Read, reason),
     }
-}
-
-/// # Safety
-/// As [`read`], and every piece is plain.
-unsafe fn read_by_vdso(wanted: &impl Pieces) -> Result<usize, Reason> {
-    let mut total = 0;
-    for (dest, len) in wanted.pieces() {
-        // SAFETY: the caller's contract. A later piece that is refused makes the
-        // kernel answer the whole request anew.
-        total += unsafe { thread::fill_by_vdso(dest, len, 0, Door::Read)? };
-    }
-    Ok(total)
 }
 
 /// Judges a read, and asks what the descriptor is only if the caller is over its
