@@ -132,24 +132,27 @@ pub(crate) unsafe fn sounds_random(path: *const u8) -> bool {
 /// there, if there is room for one and the answer is yes.
 #[inline]
 pub(crate) unsafe fn ask(fd: c_int, dest: *mut c_void, len: usize) -> bool {
-    let yes =
-        if len < BY_FSTAT && len >= size_of::<c_int>() && ASKED.has(fd) && !confine::inherited() {
-            // SAFETY: the caller's contract. A bad pointer is EFAULT, a no, and the
-            // real read then says so. On anything but a random device the answer is
-            // ENOTTY (or EBADF), and nothing is written.
-            match unsafe { sys::entropy_count(fd, dest) } {
-                Ok(()) => true,
-                // The descriptor may well be urandom: keep the hint.
-                Err(sys::Errno(libc::EFAULT)) => return false,
-                Err(_) => false,
-            }
-        } else {
-            let yes = sys::identity(fd).is_ok_and(|identity| identity.is_urandom());
-            ASKED.set(fd, yes);
-            yes
+    let small = (size_of::<c_int>()..BY_FSTAT).contains(&len) && !confine::inherited();
+    let mut yes = (small && ASKED.has(fd)) || ask_by_fstat(fd);
+    if yes && small {
+        // SAFETY: the caller's contract. A bad pointer is EFAULT, a no, and the
+        // real read then says so. On anything but a random device the answer is
+        // ENOTTY (or EBADF), and nothing is written.
+        yes = match unsafe { sys::entropy_count(fd, dest) } {
+            Ok(()) => true,
+            // The descriptor may well be urandom: keep the hint.
+            Err(sys::Errno(libc::EFAULT)) => return false,
+            Err(_) => false,
         };
+    }
     if !yes {
         hint(fd, false);
     }
+    yes
+}
+
+fn ask_by_fstat(fd: c_int) -> bool {
+    let yes = sys::identity(fd).is_ok_and(|identity| identity.is_urandom());
+    ASKED.set(fd, yes);
     yes
 }
