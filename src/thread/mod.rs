@@ -204,15 +204,15 @@ pub(crate) unsafe fn fill(
     }
 }
 
-/// Mode `vdso`: the kernel's own generator, with a state in this thread's page.
-/// The result of getrandom(2), or why there is none.
+/// Mode `vdso`: the kernel's own generator, with a state in this thread's page,
+/// for every piece in turn, as one request. The result of getrandom(2), or why
+/// there is none. A piece that is cut short is the last one.
 ///
 /// # Safety
-/// `dest` is writable for `len`.
+/// Every piece is writable for its length.
 #[inline(never)]
 pub(crate) unsafe fn fill_by_vdso(
-    dest: *mut u8,
-    len: usize,
+    pieces: impl Iterator<Item = (*mut u8, usize)>,
     flags: c_uint,
     door: Door,
 ) -> Result<usize, Reason> {
@@ -226,8 +226,19 @@ pub(crate) unsafe fn fill_by_vdso(
             return Err(Reason::Busy);
         }
         fence();
-        let drawn = vdso::getrandom(dest, len, flags, refill::vdso_state(page)).unwrap_or(-1);
-        let done = usize::try_from(drawn).map_err(|_| Reason::Unseeded);
+        let mut done = Ok(0);
+        for (dest, len) in pieces {
+            let drawn = vdso::getrandom(dest, len, flags, refill::vdso_state(page)).unwrap_or(-1);
+            let so_far = done.unwrap_or(0);
+            match usize::try_from(drawn) {
+                Ok(drawn) => done = Ok(so_far + drawn),
+                Err(_) if so_far == 0 => done = Err(Reason::Unseeded),
+                Err(_) => {}
+            }
+            if drawn != len as isize {
+                break;
+            }
+        }
         if let Ok(done) = done {
             count(page, done, door);
         }
