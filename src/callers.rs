@@ -11,7 +11,26 @@
 //! A site is a return address and an entry point. `serve` notes, `report` reads.
 
 use crate::stats::Door;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+/// Whether anybody will read the table.
+static WANTED: AtomicBool = AtomicBool::new(false);
+
+/// A report is to be written: calls are worth noting.
+pub(crate) fn want() {
+    WANTED.store(true, Relaxed);
+}
+
+/// Whether a report is to be written.
+#[inline]
+pub(crate) fn wanted() -> bool {
+    WANTED.load(Relaxed)
+}
+
+/// Whether a report is to be written by whoever asks now: one is told yes.
+pub(crate) fn claim() -> bool {
+    WANTED.swap(false, Relaxed)
+}
 
 /// How many sites have a row of their own.
 const SITES: usize = 256;
