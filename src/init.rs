@@ -11,7 +11,7 @@
 
 use crate::settings::{Complaint, Mode, Settings, basename, row};
 use crate::text::Line;
-use crate::{callers, cpu, real, report, serve, stats, sys, thread, urandom, vdso};
+use crate::{callers, real, report, serve, stats, sys, thread, urandom, vdso};
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr;
 
@@ -21,7 +21,6 @@ static START: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_
 
 unsafe extern "C" fn start(argc: c_int, argv: *const *const c_char, envp: *const *const c_char) {
     real::resolve();
-    cpu::start();
     // SAFETY: what the loader passes to constructors; AT_EXECFN is a string of
     // the process's own stack.
     let (argv0, executable) = unsafe {
@@ -71,10 +70,10 @@ unsafe extern "C" fn forked() {
 /// # Safety
 /// Null, or a C string that stays.
 unsafe fn text_at<'a>(text: *const c_char) -> &'a [u8] {
-    // SAFETY: the caller's contract.
     if text.is_null() {
         b""
     } else {
+        // SAFETY: the caller's contract.
         unsafe { CStr::from_ptr(text) }.to_bytes()
     }
 }
@@ -139,7 +138,7 @@ fn announce(settings: &Settings<'_>) {
     let mut line = Line::<512>::new();
     line.push(b"ownpool: ")
         .push(env!("CARGO_PKG_VERSION").as_bytes());
-    line.push(b" (").push(cpu::backend_in_use().as_bytes());
+    line.push(b" (").push(thread::backend().name().as_bytes());
     line.push(if vdso::has_getrandom() {
         b", vdso) mode="
     } else {

@@ -31,11 +31,10 @@
 compile_error!("ownpool is written for Linux on x86-64");
 
 #[cfg(not(test))]
-mod api;
+pub mod api;
 mod bucket;
 mod callers;
 mod confine;
-mod cpu;
 mod crng;
 mod elf;
 /// cbindgen:ignore
@@ -50,6 +49,7 @@ mod probes;
 mod real;
 mod report;
 mod serve;
+#[allow(dead_code, reason = "the command uses the rest of the table")]
 mod settings;
 mod stats;
 mod sure;

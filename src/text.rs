@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 /// Text of at most `N` bytes.
-pub struct Line<const N: usize> {
+pub(crate) struct Line<const N: usize> {
     bytes: [u8; N],
     len: usize,
     fits: bool,
@@ -14,7 +14,7 @@ pub struct Line<const N: usize> {
 
 impl<const N: usize> Line<N> {
     /// Empty text.
-    pub const fn new() -> Line<N> {
+    pub(crate) const fn new() -> Line<N> {
         Line {
             bytes: [0; N],
             len: 0,
@@ -23,7 +23,7 @@ impl<const N: usize> Line<N> {
     }
 
     /// Appends bytes, all of them or none.
-    pub fn push(&mut self, text: &[u8]) -> &mut Line<N> {
+    pub(crate) fn push(&mut self, text: &[u8]) -> &mut Line<N> {
         let place = self
             .len
             .checked_add(text.len())
@@ -42,12 +42,12 @@ impl<const N: usize> Line<N> {
     }
 
     /// Appends a number in decimal.
-    pub fn push_number(&mut self, number: u64) -> &mut Line<N> {
+    pub(crate) fn push_number(&mut self, number: u64) -> &mut Line<N> {
         self.push_digits(number, 10)
     }
 
     /// Appends a number in hexadecimal, without a prefix.
-    pub fn push_hex(&mut self, number: u64) -> &mut Line<N> {
+    pub(crate) fn push_hex(&mut self, number: u64) -> &mut Line<N> {
         self.push_digits(number, 16)
     }
 
@@ -70,7 +70,7 @@ impl<const N: usize> Line<N> {
 
     /// Appends bytes as the inside of a JSON string (RFC 8259 section 7): bytes
     /// outside printable ASCII, quotes and backslashes become `\u00XX`.
-    pub fn push_json(&mut self, text: &[u8]) -> &mut Line<N> {
+    pub(crate) fn push_json(&mut self, text: &[u8]) -> &mut Line<N> {
         for &byte in text {
             match byte {
                 b'"' | b'\\' | 0..=0x1f | 0x7f..=0xff => {
@@ -86,7 +86,7 @@ impl<const N: usize> Line<N> {
     }
 
     /// Appends at most 40 bytes of somebody's text, anything unprintable as `?`.
-    pub fn push_shown(&mut self, text: &[u8]) -> &mut Line<N> {
+    pub(crate) fn push_shown(&mut self, text: &[u8]) -> &mut Line<N> {
         for &byte in text.iter().take(40) {
             self.push(&[if byte.is_ascii_graphic() || byte == b' ' {
                 byte
@@ -102,22 +102,22 @@ impl<const N: usize> Line<N> {
     }
 
     /// The text so far.
-    pub fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or_default()
     }
 
     /// Whether everything that was pushed is there.
-    pub fn fits(&self) -> bool {
+    pub(crate) fn fits(&self) -> bool {
         self.fits
     }
 
     /// How long the text is.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// Takes everything after the first `len` bytes back.
-    pub fn cut(&mut self, len: usize) {
+    pub(crate) fn cut(&mut self, len: usize) {
         self.len = self.len.min(len);
         self.fits = true;
     }

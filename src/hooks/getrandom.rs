@@ -45,7 +45,7 @@ unsafe extern "C" fn getrandom_slowly(
     unsafe {
         match serve::getrandom(dest, len, flags, Door::Getrandom, caller, so_far) {
             Outcome::Served(done) => done as ssize_t,
-            Outcome::FallThrough(_) => real::getrandom(dest, len, flags),
+            Outcome::FallThrough => real::getrandom(dest, len, flags),
         }
     }
 }
@@ -178,7 +178,7 @@ unsafe extern "C" fn arc4random_uniform_from(upper_bound: u32, caller: usize) ->
 /// As syscall(2).
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
-pub unsafe extern "C" fn syscall() -> c_long {
+pub(crate) unsafe extern "C" fn syscall() -> c_long {
     core::arch::naked_asm!(
         ".cfi_startproc",
         "cmp rdi, {getrandom}",
@@ -244,7 +244,7 @@ unsafe extern "C" fn syscall_getrandom_slowly(
     unsafe {
         match serve::getrandom(dest, len, flags, Door::Syscall, caller, so_far) {
             Outcome::Served(done) => done as c_long,
-            Outcome::FallThrough(_) => {
+            Outcome::FallThrough => {
                 let (dest, len, flags) = (dest as c_long, len as c_long, c_long::from(flags));
                 real::syscall(libc::SYS_getrandom, dest, len, flags, 0, 0, 0)
             }
@@ -258,7 +258,13 @@ unsafe extern "C" fn syscall_getrandom_slowly(
 /// # Safety
 /// As prctl(2).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn prctl(option: c_int, a: c_long, b: c_long, c: c_long, d: c_long) -> c_int {
+pub(crate) unsafe extern "C" fn prctl(
+    option: c_int,
+    a: c_long,
+    b: c_long,
+    c: c_long,
+    d: c_long,
+) -> c_int {
     if option == libc::PR_SET_SECCOMP {
         confine::note();
     }

@@ -45,7 +45,7 @@ macro_rules! opens {
         /// # Safety
         /// As the function of this name.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
+        pub(crate) unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
             // SAFETY: the caller's contract; an open that succeeded has read the path.
             unsafe { opened(real::$name($($arg),*), $path, $flags) }
         }
@@ -95,7 +95,7 @@ unsafe fn streamed(stream: *mut FILE, path: *const c_char, mode: *const c_char) 
 /// # Safety
 /// As fopen(3).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fopen(path: *const c_char, mode: *const c_char) -> *mut FILE {
+pub(crate) unsafe extern "C" fn fopen(path: *const c_char, mode: *const c_char) -> *mut FILE {
     // SAFETY: the caller's contract.
     unsafe { streamed(real::fopen(path, mode), path, mode) }
 }
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn fopen(path: *const c_char, mode: *const c_char) -> *mut
 /// # Safety
 /// As fopen(3).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE {
+pub(crate) unsafe extern "C" fn fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE {
     // SAFETY: the caller's contract.
     unsafe { streamed(real::fopen64(path, mode), path, mode) }
 }
@@ -124,7 +124,7 @@ unsafe fn served(fd: c_int, wanted: &impl Pieces, caller: usize) -> Option<ssize
     // SAFETY: the caller's contract.
     match unsafe { serve::read(fd, wanted, caller) } {
         Outcome::Served(done) => Some(done as ssize_t),
-        Outcome::FallThrough(_) => None,
+        Outcome::FallThrough => None,
     }
 }
 

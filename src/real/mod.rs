@@ -58,8 +58,6 @@ real! {
     arc4random() -> u32;
     /// arc4random_buf(3), glibc 2.36
     arc4random_buf(dest: *mut c_void, len: size_t);
-    /// arc4random_uniform(3), glibc 2.36
-    arc4random_uniform(upper_bound: u32) -> u32;
     /// syscall(2)
     syscall(number: c_long, a: c_long, b: c_long, c: c_long, d: c_long, e: c_long, f: c_long) -> c_long;
     /// prctl(2)
@@ -150,7 +148,7 @@ struct Search {
 /// we were loaded by dlopen and libc stands before us, in those, the program
 /// itself excepted.
 pub(crate) fn resolve() {
-    const { assert!(size_of::<u64>() * 8 >= 34) };
+    const { assert!(NAMES.len() < u64::BITS as usize) };
     let all = (1u64 << NAMES.len()) - 1;
     let own = resolve as *const () as usize;
     // SAFETY: getauxval has no preconditions.

@@ -61,11 +61,6 @@ pub(super) unsafe extern "C" fn arc4random_buf(dest: *mut c_void, len: size_t) {
     unsafe { crate::sure::fill(dest.cast(), len) };
 }
 
-pub(super) unsafe extern "C" fn arc4random_uniform(upper_bound: u32) -> u32 {
-    // SAFETY: no preconditions.
-    crate::sure::uniform(upper_bound, || unsafe { arc4random() })
-}
-
 #[rustfmt::skip]
 pub(super) unsafe extern "C" fn syscall(number: c_long, a: c_long, b: c_long, c: c_long, d: c_long, e: c_long, f: c_long) -> c_long {
     // SAFETY: the caller's contract.
@@ -125,7 +120,10 @@ pub(super) use __openat_2 as __openat64_2;
 /// Streams cannot be made without libc: look everything up now.
 pub(super) unsafe extern "C" fn fopen(path: *const c_char, mode: *const c_char) -> *mut FILE {
     super::resolve();
-    if super::pointer::fopen.load(super::Relaxed) as usize == fopen as *const () as usize {
+    if core::ptr::eq(
+        super::pointer::fopen.load(super::Relaxed),
+        fopen as *const (),
+    ) {
         set_errno(libc::ENOSYS);
         return core::ptr::null_mut();
     }
