@@ -9,8 +9,8 @@
 
 use crate::serve::{self, Outcome};
 use crate::settings::Mode;
-use crate::stats::Door;
-use crate::thread::{self, Standing, Take};
+use crate::stats::{self, Door, Reason};
+use crate::thread::{self, Standing, Take, Tls};
 use crate::{confine, cpu, real, sure, sys};
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::{iter, mem, ptr};
@@ -92,7 +92,7 @@ unsafe extern "C" fn fill_slowly(mut dest: *mut u8, mut len: usize) -> c_int {
             return -1;
         }
         // SAFETY: the caller's contract.
-        if unsafe { !privately(dest, now) && !from_kernel(dest, now) } {
+        if unsafe { privately(dest, now).is_err() && !from_kernel(dest, now) } {
             return -1;
         }
         // SAFETY: at most the end of the caller's memory.
@@ -102,18 +102,26 @@ unsafe extern "C" fn fill_slowly(mut dest: *mut u8, mut len: usize) -> c_int {
     0
 }
 
-/// Fills from this thread's generator, giving it one if need be.
+/// Fills from this thread's generator, giving it one if need be. Where that
+/// cannot be, the request is counted as the kernel's.
 ///
 /// # Safety
 /// `dest` is writable for `len`.
-unsafe fn privately(dest: *mut u8, len: usize) -> bool {
+unsafe fn privately(dest: *mut u8, len: usize) -> Result<(), Reason> {
     let moved = match thread::standing() {
-        Standing::Moved => true,
-        Standing::Light | Standing::Noted => !confine::confined() && thread::move_here(),
-        Standing::Never => false,
+        Standing::Moved => Ok(()),
+        Standing::Never => Err(Reason::Busy),
+        Standing::Light | Standing::Noted if confine::confined() => Err(Reason::Confined),
+        Standing::Light | Standing::Noted if thread::move_here() => Ok(()),
+        Standing::Light | Standing::Noted => Err(Reason::Unseeded),
     };
     // SAFETY: the caller's contract.
-    moved && unsafe { thread::fill(iter::once((dest, len)), len, Door::Api) }.is_ok()
+    let done =
+        moved.and_then(|()| unsafe { thread::fill(iter::once((dest, len)), len, Door::Api) });
+    if let Err(reason) = done {
+        stats::count_kernel(Tls::here() as usize, Door::Api, len, reason);
+    }
+    done
 }
 
 /// Fills from getrandom(2), all of it, or sets errno.
@@ -203,7 +211,7 @@ extern "C" fn surely() -> u64 {
     let mut word = [0; 8];
     // SAFETY: eight bytes of our own.
     unsafe {
-        if !privately(word.as_mut_ptr(), word.len()) {
+        if privately(word.as_mut_ptr(), word.len()).is_err() {
             sure::fill(word.as_mut_ptr(), word.len());
         }
     }
