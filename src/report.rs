@@ -12,7 +12,7 @@ use crate::callers::Site;
 use crate::settings::{STATS_MAX, Settings, basename};
 use crate::stats::{Door, Reason, Snapshot};
 use crate::text::Line;
-use crate::{callers, confine, cpu, modules, serve, sys, thread};
+use crate::{callers, confine, modules, serve, sys, thread};
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -65,6 +65,7 @@ extern "C" fn finish() {
     if !callers::claim() || confine::confined() {
         return;
     }
+    thread::note_rest();
     let now = thread::snapshot();
     if now.entries.iter().all(|&calls| calls == 0) {
         return;
@@ -142,7 +143,7 @@ fn describe<const N: usize>(text: &mut Line<N>, now: &Snapshot, program: &[u8], 
     text.push(b"{\"ownpool\":\"")
         .push(env!("CARGO_PKG_VERSION").as_bytes());
     text.push(b"\",\"backend\":\"")
-        .push(cpu::backend_in_use().as_bytes());
+        .push(thread::backend().name().as_bytes());
     text.push(b"\",\"pid\":").push_number(pid);
     text.push(b",\"program\":\"").push_json(program);
     text.push(b"\",\"mode\":\"")
