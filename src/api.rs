@@ -7,11 +7,10 @@
 //! are given instead. Must never give a weak byte, and never end the process
 //! but in the integer functions, when the kernel gives no randomness at all.
 
-use crate::crng::keystream::Backend;
 use crate::serve::{self, Outcome};
 use crate::settings::Mode;
 use crate::stats::{self, Door, Reason};
-use crate::thread::{self, Standing, Take, Tls};
+use crate::thread::{self, Backend, Standing, Take, Tls};
 use crate::{confine, real, sure, sys};
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::{iter, mem, ptr};

@@ -26,6 +26,7 @@ mod page;
 mod refill;
 mod tls;
 
+pub(crate) use crate::crng::keystream::Backend;
 pub(crate) use life::{backend, forgive, forgives, move_here, start};
 pub(crate) use tls::Tls;
 
