@@ -36,6 +36,8 @@ impl Place {
 
     fn policy(&self, arguments: &[&str], settings: &[(&str, &str)]) -> Command {
         let mut command = preloaded(&self.policy);
+        // A report with a relative path must not end up in the project.
+        command.current_dir(self.folder.path());
         command.args(arguments).envs(settings.iter().copied());
         command
     }
