@@ -4,6 +4,13 @@
 //! many generators as threads at once; a program that used up the cheap pthread
 //! keys, or has no room for a page, stays on the kernel; cancellation of either
 //! kind, pthread_exit, and threads that outlive main. Odds: `tests/c/threads.c`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on fails"
+)]
 
 mod support;
 
