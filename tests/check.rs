@@ -557,6 +557,14 @@ fn settings_of_the_environment_count() {
         assert_eq!(output.status.code(), Some(status), "{name}={value}: {told}");
         assert!(told.contains(words), "{name}={value}: {told}");
     }
+    // A script goes by its own name as well as by its interpreter's.
+    let script = file(
+        folder.path(),
+        "wg",
+        format!("#!{}\n", draws.display()),
+        0o755,
+    );
+    no_effect(&script, "OWNPOOL_SKIP");
     let renamed = folder.path().join("gpg");
     std::fs::copy(&draws, &renamed).unwrap();
     no_effect(&renamed, "OWNPOOL_SKIP");

@@ -150,7 +150,7 @@ pub(crate) fn by_closure(
     }
     let mut against: Vec<String> = go(&program.facts).into_iter().collect();
     let argv0 = basename(found.argv0.as_bytes());
-    let executable = basename(found.path.as_os_str().as_bytes());
+    let executable = basename(found.executed.as_os_str().as_bytes());
     if !settings.acts_in(argv0, executable) {
         let names = match argv0 == executable {
             true => plain(argv0),
