@@ -1,4 +1,11 @@
 //! `ownpool check` on real programs: the verdict, its exit status and the reason.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by them"
+)]
 
 mod support;
 

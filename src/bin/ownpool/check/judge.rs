@@ -6,17 +6,14 @@
 
 use super::closure::Closure;
 use super::evidence;
-use super::facts::{Facts, Form};
 use super::host::Host;
+use super::loads;
 use super::lookup::Found;
 use super::names::{self, Kind};
-use super::privilege;
-use crate::library::MACHINE;
 use crate::say::plain;
 use crate::settings::{Mode, Settings, basename};
 use serde::Serialize;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 
 /// Will it help?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -44,88 +41,6 @@ pub(crate) struct Judgement {
     pub(crate) reasons: Vec<String>,
 }
 
-/// Answers from the program's own file, where that is enough.
-///
-/// # Errors
-/// Why this is no program at all.
-pub(crate) fn by_file(found: &Found, facts: &Facts) -> Result<Option<Judgement>, String> {
-    let mut reasons = Vec::new();
-    if let Some(foreign) = facts.foreign {
-        reasons.push(match (foreign.bits, foreign.machine) {
-            (64, machine) => format!(
-                "built for another machine (ELF machine {machine}; the library's is {MACHINE})"
-            ),
-            (bits, _) => format!("a {bits}-bit program; the library is 64-bit"),
-        });
-        return Ok(Some(Judgement {
-            verdict: Verdict::CannotLoad,
-            reasons,
-        }));
-    }
-    match &facts.form {
-        Form::Library => return Err("a shared library, not a program".into()),
-        Form::Other => return Err("an ELF file, but not a program".into()),
-        Form::Static => reasons.push("statically linked: no loader reads LD_PRELOAD".into()),
-        Form::StaticPie => {
-            reasons.push("statically linked (static-pie): no loader reads LD_PRELOAD".into())
-        }
-        Form::Dynamic(loader) => reasons.extend(foreign_loader(loader, facts)),
-    }
-    if let Some(what) = privilege::gained(&found.path) {
-        reasons.push(format!(
-            "{what}: it starts in secure mode (AT_SECURE) for other callers, and the loader then ignores LD_PRELOAD"
-        ));
-    }
-    reasons.extend(found.loses_preload.clone());
-    if reasons.is_empty() {
-        return Ok(None);
-    }
-    reasons.extend(go(facts));
-    Ok(Some(Judgement {
-        verdict: Verdict::CannotLoad,
-        reasons,
-    }))
-}
-
-/// A loader that is not the GNU C library's, or is not here.
-fn foreign_loader(loader: &[u8], facts: &Facts) -> Option<String> {
-    let (shown, name) = (plain(loader), basename(loader));
-    if name.starts_with(b"ld-musl")
-        || facts
-            .needed
-            .iter()
-            .any(|name| name.starts_with(b"libc.musl"))
-    {
-        return Some(format!(
-            "built for musl ({shown}); the library needs the GNU C library"
-        ));
-    }
-    if !name.starts_with(b"ld-linux") && !name.starts_with(b"ld64") && !name.starts_with(b"ld.so") {
-        return Some(format!(
-            "its loader {shown} is not that of the GNU C library"
-        ));
-    }
-    (!Path::new(std::ffi::OsStr::from_bytes(loader)).exists())
-        .then(|| format!("its loader {shown} is not here"))
-}
-
-fn go(facts: &Facts) -> Option<String> {
-    let version = facts.go.as_ref()?;
-    let drbg = match version
-        .strip_prefix("go1.")
-        .and_then(|rest| rest.split('.').next()?.parse::<u32>().ok())
-    {
-        Some(minor) if minor >= 24 => {
-            "; since 1.24 it has a generator of its own or the kernel's vDSO as well"
-        }
-        _ => "",
-    };
-    Some(format!(
-        "built by {}: its runtime makes its system calls itself, past the C library{drbg}",
-        plain(version)
-    ))
-}
-
 /// Answers for a program that the library can be loaded into.
 pub(crate) fn by_closure(
     found: &Found,
@@ -148,7 +63,7 @@ pub(crate) fn by_closure(
             reasons,
         };
     }
-    let mut against: Vec<String> = go(&program.facts).into_iter().collect();
+    let mut against: Vec<String> = loads::go(&program.facts).into_iter().collect();
     let argv0 = basename(found.argv0.as_bytes());
     let executable = basename(found.executed.as_os_str().as_bytes());
     if !settings.acts_in(argv0, executable) {
@@ -193,6 +108,10 @@ pub(crate) fn by_closure(
     if helps {
         evidence.append(&mut reasons);
         reasons = evidence;
+        if program.facts.rust {
+            let own = "a Rust program: its standard library alone imports as much, to seed hash maps once a thread";
+            reasons.push(own.into());
+        }
         reasons.extend(vdso_note(closure, host));
     } else {
         reasons.append(&mut evidence);

@@ -9,9 +9,11 @@ mod closure;
 pub(crate) mod env;
 mod evidence;
 pub(crate) mod facts;
+mod form;
 mod host;
 mod judge;
 mod loader;
+mod loads;
 pub(crate) mod lookup;
 mod names;
 mod observe;
@@ -87,7 +89,7 @@ pub(crate) fn main(args: &Args) -> ExitCode {
     let read = elf::file::read(&found.path)
         .map_err(|error| error.to_string())
         .and_then(|bytes| facts::Facts::read(&bytes).map_err(|damage| damage.to_string()))
-        .and_then(|facts| Ok((judge::by_file(&found, &facts)?, facts)));
+        .and_then(|facts| Ok((loads::refused(&found, &facts)?, facts)));
     let (early, facts) = match read {
         Ok(read) => read,
         Err(why) => return say::failure(format_args!("{path}: {why}")),
