@@ -41,13 +41,39 @@ pub(crate) struct Judgement {
     pub(crate) reasons: Vec<String>,
 }
 
-/// Answers for a program that the library can be loaded into.
-pub(crate) fn by_closure(
-    found: &Found,
-    closure: &Closure,
-    host: &Host,
-    settings: &Settings<'_>,
-) -> Judgement {
+/// Why the library would load and then leave the program alone, if so.
+pub(crate) fn stays_out(found: &Found, host: &Host, settings: &Settings<'_>) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let argv0 = basename(found.argv0.as_bytes());
+    let executable = basename(found.executed.as_os_str().as_bytes());
+    if !settings.acts_in(argv0, executable) {
+        let names = match argv0 == executable {
+            true => plain(argv0),
+            false => format!("{} ({})", plain(argv0), plain(executable)),
+        };
+        reasons.push(match settings.acts_in(b"", b"") {
+            true => format!(
+                "OWNPOOL_SKIP ({}) keeps the library out of {names}",
+                plain(settings.skip)
+            ),
+            false => format!("OWNPOOL_ONLY or OWNPOOL_SKIP keeps the library out of {names}"),
+        });
+    }
+    if matches!(settings.mode, Mode::Off) {
+        reasons.push("OWNPOOL_MODE is off in this environment".into());
+    }
+    if host.fips {
+        reasons.push("this machine is in FIPS mode: the library stays off".into());
+    }
+    if !host.wipe_on_fork && !host.map_droppable {
+        reasons.push("this kernel wipes no page on fork: no thread is moved".into());
+    }
+    reasons
+}
+
+/// Answers for a program that the library can be loaded into; `against` is what speaks
+/// against it already.
+pub(crate) fn by_closure(closure: &Closure, host: &Host, mut against: Vec<String>) -> Judgement {
     let Some(program) = closure.objects.first() else {
         return Judgement {
             verdict: Verdict::CannotLoad,
@@ -63,31 +89,7 @@ pub(crate) fn by_closure(
             reasons,
         };
     }
-    let mut against: Vec<String> = loads::go(&program.facts).into_iter().collect();
-    let argv0 = basename(found.argv0.as_bytes());
-    let executable = basename(found.executed.as_os_str().as_bytes());
-    if !settings.acts_in(argv0, executable) {
-        let names = match argv0 == executable {
-            true => plain(argv0),
-            false => format!("{} ({})", plain(argv0), plain(executable)),
-        };
-        against.push(match settings.acts_in(b"", b"") {
-            true => format!(
-                "OWNPOOL_SKIP ({}) keeps the library out of {names}",
-                plain(settings.skip)
-            ),
-            false => format!("OWNPOOL_ONLY or OWNPOOL_SKIP keeps the library out of {names}"),
-        });
-    }
-    if matches!(settings.mode, Mode::Off) {
-        against.push("OWNPOOL_MODE is off in this environment".into());
-    }
-    if host.fips {
-        against.push("this machine is in FIPS mode: the library stays off".into());
-    }
-    if !host.wipe_on_fork && !host.map_droppable {
-        against.push("this kernel wipes no page on fork: no thread is moved".into());
-    }
+    against.extend(loads::go(&program.facts));
     let (mut evidence, drbg) = weigh(closure);
     let nothing = evidence.is_empty() && drbg.is_none();
     let helps = against.is_empty()
