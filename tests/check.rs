@@ -676,6 +676,17 @@ fn running_decides() {
         status == Some(1) && told.contains("it drew nothing"),
         "{told}"
     );
+    // Killed: there is no report, so the files' word stands.
+    let (status, told) = run(&[
+        "/usr/bin/python3",
+        "--run",
+        "-c",
+        "import os; os.kill(os.getpid(), 9)",
+    ]);
+    assert!(
+        status == Some(0) && told.contains("killed by signal 9"),
+        "{told}"
+    );
     // What cannot be moved is not run.
     let folder = tempfile::tempdir().unwrap();
     let marker = folder.path().join("ran");
