@@ -5,7 +5,11 @@
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    for argument in ["-Wl,-z,nodelete", "-Wl,-z,relro,-z,now", "-Wl,-soname,libownpool.so.0"] {
+    for argument in [
+        "-Wl,-z,nodelete",
+        "-Wl,-z,relro,-z,now",
+        "-Wl,-soname,libownpool.so.0",
+    ] {
         println!("cargo:rustc-cdylib-link-arg={argument}");
     }
 }

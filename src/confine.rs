@@ -49,7 +49,10 @@ fn look() -> bool {
         Ok(len) => {
             let status = status.get(..len).unwrap_or_default();
             let key = b"\nSeccomp:\t";
-            let mode = status.windows(key.len() + 1).find(|window| window.starts_with(key)).and_then(<[u8]>::last);
+            let mode = status
+                .windows(key.len() + 1)
+                .find(|window| window.starts_with(key))
+                .and_then(<[u8]>::last);
             mode.is_none_or(|&mode| mode != b'0')
         }
         Err(_) => true,

@@ -71,7 +71,11 @@ impl Image {
             let Dynamic { tag, value } = unsafe { entry.read() };
             // glibc has added the bias to the addresses in place; in the vDSO,
             // which is read-only, and in some images it has not.
-            let address = if (value as usize) < bias { bias.wrapping_add(value as usize) } else { value as usize };
+            let address = if (value as usize) < bias {
+                bias.wrapping_add(value as usize)
+            } else {
+                value as usize
+            };
             match tag {
                 DT_NULL => return image,
                 DT_HASH => image.hash = address as *const u32,
@@ -122,7 +126,9 @@ impl Image {
             }
             loop {
                 let value = *table.add(buckets as usize + (index - first) as usize);
-                if value | 1 == hash | 1 && let Some(address) = self.matches(index, name) {
+                if value | 1 == hash | 1
+                    && let Some(address) = self.matches(index, name)
+                {
                     return Some(address);
                 }
                 if value & 1 != 0 {
@@ -155,8 +161,8 @@ impl Image {
         // SAFETY: the caller's contract; names of a loaded image end with NUL.
         unsafe {
             let symbol = &*self.symbols.add(index as usize);
-            let hidden =
-                !self.versions.is_null() && *self.versions.add(index as usize) & VERSION_HIDDEN != 0;
+            let hidden = !self.versions.is_null()
+                && *self.versions.add(index as usize) & VERSION_HIDDEN != 0;
             if symbol.section == 0 || symbol.info & 15 != STT_FUNC || hidden {
                 return None;
             }

@@ -11,7 +11,7 @@
 
 use crate::settings::{Complaint, Mode, Settings, basename, row};
 use crate::text::Line;
-use crate::{cpu, real, report, serve, stats, sys, thread, urandom, vdso};
+use crate::{callers, real, report, serve, stats, sys, thread, urandom, vdso};
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr;
 
@@ -21,12 +21,14 @@ static START: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_
 
 unsafe extern "C" fn start(argc: c_int, argv: *const *const c_char, envp: *const *const c_char) {
     real::resolve();
-    cpu::start();
     // SAFETY: what the loader passes to constructors; AT_EXECFN is a string of
     // the process's own stack.
     let (argv0, executable) = unsafe {
         let argv0 = if argc > 0 { text_at(*argv) } else { b"" };
-        (basename(argv0), basename(text_at(libc::getauxval(libc::AT_EXECFN) as *const c_char)))
+        (
+            basename(argv0),
+            basename(text_at(libc::getauxval(libc::AT_EXECFN) as *const c_char)),
+        )
     };
     // SAFETY: getauxval has no preconditions.
     let secure = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
@@ -42,7 +44,10 @@ unsafe extern "C" fn start(argc: c_int, argv: *const *const c_char, envp: *const
     thread::start(&settings);
     if settings.mode != Mode::Off {
         for fd in 0..=2 {
-            urandom::hint(fd, sys::identity(fd).is_ok_and(|identity| identity.is_urandom()));
+            urandom::hint(
+                fd,
+                sys::identity(fd).is_ok_and(|identity| identity.is_urandom()),
+            );
         }
         report::start(&settings, if argv0.is_empty() { executable } else { argv0 });
     }
@@ -59,13 +64,18 @@ unsafe extern "C" fn start(argc: c_int, argv: *const *const c_char, envp: *const
 /// on this; children of raw clone do not come here.
 unsafe extern "C" fn forked() {
     stats::start_anew();
+    callers::start_anew();
 }
 
 /// # Safety
 /// Null, or a C string that stays.
 unsafe fn text_at<'a>(text: *const c_char) -> &'a [u8] {
-    // SAFETY: the caller's contract.
-    if text.is_null() { b"" } else { unsafe { CStr::from_ptr(text) }.to_bytes() }
+    if text.is_null() {
+        b""
+    } else {
+        // SAFETY: the caller's contract.
+        unsafe { CStr::from_ptr(text) }.to_bytes()
+    }
 }
 
 /// Reads every `OWNPOOL_` variable, and complains of what it cannot take.
@@ -85,7 +95,10 @@ unsafe fn read<'a>(settings: &mut Settings<'a>, mut envp: *const *const c_char) 
                 continue;
             }
             let mut parts = variable.splitn(2, |&byte| byte == b'=');
-            let (name, value) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+            let (name, value) = (
+                parts.next().unwrap_or_default(),
+                parts.next().unwrap_or_default(),
+            );
             if let Err(complaint) = settings.set(name, value) {
                 complain(name, value, complaint);
             }
@@ -96,11 +109,21 @@ unsafe fn read<'a>(settings: &mut Settings<'a>, mut envp: *const *const c_char) 
 /// One line that names the setting, what is wrong, and what is used instead.
 fn complain(name: &[u8], value: &[u8], complaint: Complaint) {
     let mut line = Line::<256>::new();
-    line.push(b"ownpool: ").push_shown(name).push(b": ").push(complaint.words().as_bytes());
+    line.push(b"ownpool: ")
+        .push_shown(name)
+        .push(b": ")
+        .push(complaint.words().as_bytes());
     match row(name) {
         Some(row) => {
-            let default = if row.default.is_empty() { "nothing" } else { row.default };
-            line.push(b": \"").push_shown(value).push(b"\"; using ").push(default.as_bytes());
+            let default = if row.default.is_empty() {
+                "nothing"
+            } else {
+                row.default
+            };
+            line.push(b": \"")
+                .push_shown(value)
+                .push(b"\"; using ")
+                .push(default.as_bytes());
         }
         None => {
             line.push(b"; ignored");
@@ -113,9 +136,14 @@ fn complain(name: &[u8], value: &[u8], complaint: Complaint) {
 /// OWNPOOL_VERBOSE: the settings in force, in one line.
 fn announce(settings: &Settings<'_>) {
     let mut line = Line::<512>::new();
-    line.push(b"ownpool: ").push(env!("CARGO_PKG_VERSION").as_bytes());
-    line.push(b" (").push(cpu::backend_in_use().as_bytes());
-    line.push(if vdso::has_getrandom() { b", vdso) mode=" } else { b", no vdso) mode=" });
+    line.push(b"ownpool: ")
+        .push(env!("CARGO_PKG_VERSION").as_bytes());
+    line.push(b" (").push(thread::backend().name().as_bytes());
+    line.push(if vdso::has_getrandom() {
+        b", vdso) mode="
+    } else {
+        b", no vdso) mode="
+    });
     line.push(settings.mode.name().as_bytes());
     for (name, value) in [
         (&b" rate="[..], settings.rate_per_s),
@@ -127,7 +155,12 @@ fn announce(settings: &Settings<'_>) {
     ] {
         line.push(name).push_number(value);
     }
-    line.push(b" stats=").push_shown(if settings.stats.is_empty() { b"none" } else { settings.stats });
+    line.push(b" stats=")
+        .push_shown(if settings.stats.is_empty() {
+            b"none"
+        } else {
+            settings.stats
+        });
     line.push(b"\n");
     sys::write(2, line.bytes());
 }

@@ -18,14 +18,23 @@
 //! symbols is short enough to read. `abort` in it would mean that a path that
 //! panics is left in the build; a test compares the list.
 #![cfg_attr(not(test), no_std)]
-#![cfg_attr(test, allow(dead_code, unused_imports, reason = "unit tests build without the hooks"))]
+#![cfg_attr(
+    test,
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "unit tests build without the hooks"
+    )
+)]
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("ownpool is written for Linux on x86-64");
 
+#[cfg(not(test))]
+pub mod api;
 mod bucket;
+mod callers;
 mod confine;
-mod cpu;
 mod crng;
 mod elf;
 /// cbindgen:ignore
@@ -35,10 +44,12 @@ mod hooks;
 mod init;
 #[cfg(not(test))]
 mod mem;
+mod modules;
 mod probes;
 mod real;
 mod report;
 mod serve;
+#[allow(dead_code, reason = "the command uses the rest of the table")]
 mod settings;
 mod stats;
 mod sure;

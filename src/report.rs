@@ -8,10 +8,11 @@
 //! at the start (it may have become a data file), or make a call that a program
 //! which confined itself has not asked for. `init` starts it.
 
+use crate::callers::Site;
 use crate::settings::{STATS_MAX, Settings, basename};
 use crate::stats::{Door, Reason, Snapshot};
 use crate::text::Line;
-use crate::{confine, cpu, serve, sys, thread};
+use crate::{callers, confine, modules, serve, sys, thread};
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -28,9 +29,13 @@ struct Static<T>(UnsafeCell<T>);
 // SAFETY: each user below says who else may be there.
 unsafe impl<T> Sync for Static<T> {}
 
-static PLAN: Static<Plan> = Static(UnsafeCell::new(Plan { target: Line::new(), program: Line::new() }));
+static PLAN: Static<Plan> = Static(UnsafeCell::new(Plan {
+    target: Line::new(),
+    program: Line::new(),
+}));
 static TEXT: Static<Line<{ 160 << 10 }>> = Static(UnsafeCell::new(Line::new()));
 static PATH: Static<Line<2048>> = Static(UnsafeCell::new(Line::new()));
+static OWN_PATH: Static<[u8; 1024]> = Static(UnsafeCell::new([0; 1024]));
 static WANTED: AtomicBool = AtomicBool::new(false);
 static STDERR_DEVICE: AtomicU64 = AtomicU64::new(0);
 static STDERR_INODE: AtomicU64 = AtomicU64::new(0);
@@ -43,9 +48,12 @@ pub(crate) fn start(settings: &Settings<'_>, program: &[u8]) {
     // SAFETY: `init` runs once, and nobody reads the plan before WANTED is set.
     let plan = unsafe { &mut *PLAN.0.get() };
     plan.target.push(settings.stats);
-    plan.program.push(program.get(..program.len().min(255)).unwrap_or_default());
+    plan.program
+        .push(program.get(..program.len().min(255)).unwrap_or_default());
     if settings.stats == b"stderr" {
-        let Ok(identity) = sys::identity(2) else { return };
+        let Ok(identity) = sys::identity(2) else {
+            return;
+        };
         STDERR_DEVICE.store(identity.device, Relaxed);
         STDERR_INODE.store(identity.inode, Relaxed);
     }
@@ -85,7 +93,8 @@ static FINISH: extern "C" fn() = finish;
 fn send(plan: &Plan, line: &[u8], pid: u64) {
     if plan.target.bytes() == b"stderr" {
         let same = sys::identity(2).is_ok_and(|identity| {
-            identity.device == STDERR_DEVICE.load(Relaxed) && identity.inode == STDERR_INODE.load(Relaxed)
+            identity.device == STDERR_DEVICE.load(Relaxed)
+                && identity.inode == STDERR_INODE.load(Relaxed)
         });
         if same {
             sys::write(2, line);
@@ -96,9 +105,15 @@ fn send(plan: &Plan, line: &[u8], pid: u64) {
     let path = unsafe { &mut *PATH.0.get() };
     expand(path, plan.target.bytes(), plan.program.bytes(), pid);
     path.push(b"\0");
-    let Ok(path) = CStr::from_bytes_with_nul(path.bytes()) else { return };
-    let flags =
-        libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let Ok(path) = CStr::from_bytes_with_nul(path.bytes()) else {
+        return;
+    };
+    let flags = libc::O_WRONLY
+        | libc::O_APPEND
+        | libc::O_CREAT
+        | libc::O_CLOEXEC
+        | libc::O_NOFOLLOW
+        | libc::O_NONBLOCK;
     if let Ok(fd) = sys::open(path, flags) {
         sys::write(fd, line);
         sys::close(fd);
@@ -109,7 +124,14 @@ fn send(plan: &Plan, line: &[u8], pid: u64) {
 fn expand(path: &mut Line<2048>, target: &[u8], program: &[u8], pid: u64) {
     let mut rest = target.iter();
     while let Some(&byte) = rest.next() {
-        match (byte, if byte == b'%' { rest.as_slice().first() } else { None }) {
+        match (
+            byte,
+            if byte == b'%' {
+                rest.as_slice().first()
+            } else {
+                None
+            },
+        ) {
             (b'%', Some(b'p')) => path.push_number(pid),
             (b'%', Some(b'n')) => path.push(basename(program)),
             (b'%', Some(b'%')) => path.push(b"%"),
@@ -124,17 +146,24 @@ fn expand(path: &mut Line<2048>, target: &[u8], program: &[u8], pid: u64) {
 
 /// The line itself.
 fn describe<const N: usize>(text: &mut Line<N>, now: &Snapshot, program: &[u8], pid: u64) {
-    text.push(b"{\"ownpool\":\"").push(env!("CARGO_PKG_VERSION").as_bytes());
-    text.push(b"\",\"backend\":\"").push(cpu::backend_in_use().as_bytes());
+    text.push(b"{\"ownpool\":\"")
+        .push(env!("CARGO_PKG_VERSION").as_bytes());
+    text.push(b"\",\"backend\":\"")
+        .push(thread::backend().name().as_bytes());
     text.push(b"\",\"pid\":").push_number(pid);
     text.push(b",\"program\":\"").push_json(program);
-    text.push(b"\",\"mode\":\"").push(serve::mode().name().as_bytes());
-    text.push(b"\",\"threads_moved\":").push_number(now.threads_moved);
-    text.push(b",\"kernel\":{\"calls\":").push_number(now.kernel_calls);
+    text.push(b"\",\"mode\":\"")
+        .push(serve::mode().name().as_bytes());
+    text.push(b"\",\"threads_moved\":")
+        .push_number(now.threads_moved);
+    text.push(b",\"kernel\":{\"calls\":")
+        .push_number(now.kernel_calls);
     text.push(b",\"bytes\":").push_number(now.kernel_bytes);
-    text.push(b"},\"private\":{\"calls\":").push_number(now.private_calls);
+    text.push(b"},\"private\":{\"calls\":")
+        .push_number(now.private_calls);
     text.push(b",\"bytes\":").push_number(now.private_bytes);
-    text.push(b"},\"would_move\":{\"threads\":").push_number(now.would_move_threads);
+    text.push(b"},\"would_move\":{\"threads\":")
+        .push_number(now.would_move_threads);
     text.push(b",\"calls\":").push_number(now.would_move_calls);
     text.push(b",\"bytes\":").push_number(now.would_move_bytes);
     text.push(b"},\"refills\":").push_number(now.refills);
@@ -143,16 +172,79 @@ fn describe<const N: usize>(text: &mut Line<N>, now: &Snapshot, program: &[u8], 
     let entries = Door::ALL.iter().map(|door| door.name()).zip(now.entries);
     members(text, entries);
     text.push(b",\"fell_through\":");
-    let causes = Reason::REPORTED.iter().map(|reason| reason.name()).zip(now.fell_through);
+    let causes = Reason::REPORTED
+        .iter()
+        .map(|reason| reason.name())
+        .zip(now.fell_through);
     members(text, causes);
+    list_callers(text);
     text.push(b"}\n");
+}
+
+/// Who asked, heaviest first; as many as there is room for.
+fn list_callers<const N: usize>(text: &mut Line<N>) {
+    // The program's own path. The loader does not know it; the kernel does.
+    // SAFETY: `finish` lets one of us through.
+    let own = unsafe { &mut *OWN_PATH.0.get() };
+    let own_len = sys::executable(own).unwrap_or(0);
+    let own = own.get(..own_len).unwrap_or_default();
+    text.push(b",\"callers\":[");
+    let first = text.len();
+    let mut room = true;
+    callers::each_heaviest_first(|site| {
+        // Room is kept for the end of the line.
+        let before = text.len();
+        if before > first {
+            text.push(b",");
+        }
+        describe_site(text, site, own);
+        room &= text.fits() && text.len() + 16 < N;
+        if !room {
+            text.cut(before);
+        }
+    });
+    text.push(b"]");
+}
+
+fn describe_site<const N: usize>(text: &mut Line<N>, site: &Site, own: &[u8]) {
+    let module = modules::of(site.caller);
+    let (path, build_id, offset) = match &module {
+        Some(module) if module.path.is_empty() => (own, module.build_id, module.offset),
+        Some(module) => (module.path, module.build_id, module.offset),
+        // Code that no file stands behind (a just-in-time compiler's), or the
+        // row for all other sites.
+        None => (
+            if site.caller == 0 { &b"other"[..] } else { b"" },
+            &b""[..],
+            site.caller,
+        ),
+    };
+    text.push(b"{\"module\":\"")
+        .push_json(path)
+        .push(b"\",\"build_id\":\"");
+    for &byte in build_id {
+        text.push(if byte < 16 { b"0" } else { b"" })
+            .push_hex(u64::from(byte));
+    }
+    text.push(b"\",\"offset\":\"0x").push_hex(offset as u64);
+    text.push(b"\",\"entry\":\"").push(site.entry.as_bytes());
+    text.push(b"\",\"calls\":").push_number(site.calls);
+    text.push(b",\"bytes\":").push_number(site.bytes);
+    text.push(b",\"largest\":").push_number(site.largest);
+    text.push(b",\"threads\":")
+        .push_number(u64::from(site.threads));
+    text.push(b",\"moved\":")
+        .push(if site.moved { b"true}" } else { b"false}" });
 }
 
 /// An object of numbers.
 fn members<const N: usize>(text: &mut Line<N>, members: impl Iterator<Item = (&'static str, u64)>) {
     let mut before: &[u8] = b"{\"";
     for (name, value) in members {
-        text.push(before).push(name.as_bytes()).push(b"\":").push_number(value);
+        text.push(before)
+            .push(name.as_bytes())
+            .push(b"\":")
+            .push_number(value);
         before = b",\"";
     }
     text.push(b"}");

@@ -12,7 +12,7 @@
 /// What happens to light and to heavy callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Mode {
+pub(crate) enum Mode {
     /// Nobody is served, nothing is judged.
     Off = 0,
     /// Light callers go to the kernel, heavy ones get a private generator.
@@ -27,7 +27,7 @@ pub enum Mode {
 
 impl Mode {
     /// All modes, in the order of the manual.
-    pub const ALL: [Mode; 5] = [
+    pub(crate) const ALL: [Mode; 5] = [
         Mode::Auto,
         Mode::Always,
         Mode::Vdso,
@@ -36,7 +36,7 @@ impl Mode {
     ];
 
     /// The name that users write and reports show.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Mode::Off => "off",
             Mode::Auto => "auto",
@@ -47,14 +47,14 @@ impl Mode {
     }
 
     /// The mode of this name, if there is one.
-    pub fn parse(name: &[u8]) -> Option<Mode> {
+    pub(crate) fn parse(name: &[u8]) -> Option<Mode> {
         Mode::ALL
             .into_iter()
             .find(|mode| mode.name().as_bytes() == name)
     }
 
     /// The mode that `as u8` gave this number; anything else is `Off`.
-    pub const fn from_u8(number: u8) -> Mode {
+    pub(crate) const fn from_u8(number: u8) -> Mode {
         match number {
             1 => Mode::Auto,
             2 => Mode::Always,
@@ -66,19 +66,19 @@ impl Mode {
 }
 
 /// One row of the table of settings.
-pub struct Setting {
+pub(crate) struct Setting {
     /// The environment variable.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// What holds when it is unset or empty.
-    pub default: &'static str,
+    pub(crate) default: &'static str,
     /// What its number counts, or the kind of its text.
-    pub unit: &'static str,
+    pub(crate) unit: &'static str,
     /// What it does, in one line.
-    pub help: &'static str,
+    pub(crate) help: &'static str,
 }
 
 /// Every setting there is. An `OWNPOOL_` name that is not here is complained about.
-pub const TABLE: [Setting; 12] = [
+pub(crate) const TABLE: [Setting; 12] = [
     Setting {
         name: "OWNPOOL_MODE",
         default: "auto",
@@ -155,7 +155,7 @@ pub const TABLE: [Setting; 12] = [
 
 /// Why a value was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Complaint {
+pub(crate) enum Complaint {
     /// No row of the table has this name.
     UnknownName,
     /// Not one of the mode names.
@@ -174,7 +174,7 @@ pub enum Complaint {
 
 impl Complaint {
     /// The words that go between the setting's name and the offending value.
-    pub const fn words(self) -> &'static str {
+    pub(crate) const fn words(self) -> &'static str {
         match self {
             Complaint::UnknownName => "no such setting",
             Complaint::NotAMode => "not a mode",
@@ -188,51 +188,51 @@ impl Complaint {
 }
 
 /// The longest report path that is taken; the library keeps a copy of it.
-pub const STATS_MAX: usize = 1023;
+pub(crate) const STATS_MAX: usize = 1023;
 
 /// What `OWNPOOL_TEST` switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TestSwitches {
+pub(crate) struct TestSwitches {
     /// Use MADV_WIPEONFORK pages where MAP_DROPPABLE is there too.
-    pub wipe: bool,
+    pub(crate) wipe: bool,
     /// Seed by the system call where the vDSO has getrandom too.
-    pub no_vdso: bool,
+    pub(crate) no_vdso: bool,
     /// Let the known-answer check fail.
-    pub fail_known_answer: bool,
+    pub(crate) fail_known_answer: bool,
 }
 
 /// The settings in force. Texts are borrowed from whoever handed them in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings<'a> {
+pub(crate) struct Settings<'a> {
     /// `OWNPOOL_MODE`
-    pub mode: Mode,
+    pub(crate) mode: Mode,
     /// `OWNPOOL_RATE`, bytes per second
-    pub rate_per_s: u64,
+    pub(crate) rate_per_s: u64,
     /// `OWNPOOL_BURST`, bytes
-    pub burst: u64,
+    pub(crate) burst: u64,
     /// `OWNPOOL_BULK`, bytes
-    pub bulk: u64,
+    pub(crate) bulk: u64,
     /// `OWNPOOL_FORGIVE_SECS`
-    pub forgive_secs: u64,
+    pub(crate) forgive_secs: u64,
     /// `OWNPOOL_RESEED_BYTES`
-    pub reseed_bytes: u64,
+    pub(crate) reseed_bytes: u64,
     /// `OWNPOOL_RESEED_SECS`
-    pub reseed_secs: u64,
+    pub(crate) reseed_secs: u64,
     /// `OWNPOOL_ONLY`
-    pub only: &'a [u8],
+    pub(crate) only: &'a [u8],
     /// `OWNPOOL_SKIP`
-    pub skip: &'a [u8],
+    pub(crate) skip: &'a [u8],
     /// `OWNPOOL_STATS`
-    pub stats: &'a [u8],
+    pub(crate) stats: &'a [u8],
     /// `OWNPOOL_VERBOSE`
-    pub verbose: bool,
+    pub(crate) verbose: bool,
     /// `OWNPOOL_TEST`
-    pub test: TestSwitches,
+    pub(crate) test: TestSwitches,
 }
 
 impl Settings<'_> {
     /// What holds when nothing is set: the `default` column of [`TABLE`].
-    pub const DEFAULT: Settings<'static> = Settings {
+    pub(crate) const DEFAULT: Settings<'static> = Settings {
         mode: Mode::Auto,
         rate_per_s: 320,
         burst: 4096,
@@ -257,7 +257,7 @@ impl<'a> Settings<'a> {
     ///
     /// # Errors
     /// The setting keeps its value and the [`Complaint`] says why.
-    pub fn set(&mut self, name: &[u8], value: &'a [u8]) -> Result<(), Complaint> {
+    pub(crate) fn set(&mut self, name: &[u8], value: &'a [u8]) -> Result<(), Complaint> {
         let default = Settings::DEFAULT;
         let empty = value.is_empty();
         match name {
@@ -282,7 +282,7 @@ impl<'a> Settings<'a> {
 
     /// Whether the library acts in a program that goes by these names
     /// (basename of argv[0], basename of the executable).
-    pub fn acts_in(&self, argv0: &[u8], executable: &[u8]) -> bool {
+    pub(crate) fn acts_in(&self, argv0: &[u8], executable: &[u8]) -> bool {
         let listed = |list: &[u8]| {
             list.split(|&byte| byte == b':')
                 .any(|name| !name.is_empty() && (name == argv0 || name == executable))
@@ -292,12 +292,12 @@ impl<'a> Settings<'a> {
 }
 
 /// The row of this name.
-pub fn row(name: &[u8]) -> Option<&'static Setting> {
+pub(crate) fn row(name: &[u8]) -> Option<&'static Setting> {
     TABLE.iter().find(|row| row.name.as_bytes() == name)
 }
 
 /// The last component of a path.
-pub fn basename(path: &[u8]) -> &[u8] {
+pub(crate) fn basename(path: &[u8]) -> &[u8] {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
 }
 

@@ -28,8 +28,14 @@ pub(crate) enum Door {
 pub(crate) const DOORS: usize = 6;
 
 impl Door {
-    pub(crate) const ALL: [Door; DOORS] =
-        [Door::Getrandom, Door::Getentropy, Door::Arc4random, Door::Syscall, Door::Read, Door::Api];
+    pub(crate) const ALL: [Door; DOORS] = [
+        Door::Getrandom,
+        Door::Getentropy,
+        Door::Arc4random,
+        Door::Syscall,
+        Door::Read,
+        Door::Api,
+    ];
 
     /// The name in reports.
     pub(crate) const fn name(self) -> &'static str {
@@ -114,8 +120,12 @@ struct Shard {
 }
 
 const SHARDS: usize = 16;
-static KERNEL: [Shard; SHARDS] =
-    [const { Shard { calls: [const { AtomicU64::new(0) }; DOORS], bytes: AtomicU64::new(0) } }; SHARDS];
+static KERNEL: [Shard; SHARDS] = [const {
+    Shard {
+        calls: [const { AtomicU64::new(0) }; DOORS],
+        bytes: AtomicU64::new(0),
+    }
+}; SHARDS];
 
 /// Counts that change seldom.
 struct Rare {
@@ -262,7 +272,10 @@ pub(crate) fn start_anew() {
         zero(&shard.bytes);
         shard.calls.iter().for_each(zero);
     }
-    RARE.fell_through.iter().chain(&RARE.retired_calls).for_each(zero);
+    RARE.fell_through
+        .iter()
+        .chain(&RARE.retired_calls)
+        .for_each(zero);
     for counter in [
         &RARE.threads_moved,
         &RARE.would_move_threads,

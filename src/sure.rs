@@ -33,7 +33,10 @@ pub(crate) unsafe fn fill(dest: *mut u8, len: usize) {
 #[cold]
 unsafe fn from_device(dest: *mut u8, len: usize) {
     let mut done = 0;
-    if let Ok(fd) = sys::open(c"/dev/urandom", libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NOFOLLOW) {
+    if let Ok(fd) = sys::open(
+        c"/dev/urandom",
+        libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NOFOLLOW,
+    ) {
         let device = sys::identity(fd).is_ok_and(|identity| identity.is_urandom());
         while device && done < len {
             let arguments = [fd as usize, dest as usize + done, len - done, 0, 0, 0];
@@ -48,7 +51,10 @@ unsafe fn from_device(dest: *mut u8, len: usize) {
         sys::close(fd);
     }
     if done < len {
-        sys::write(2, b"ownpool: neither getrandom nor /dev/urandom gives random bytes; ending the process\n");
+        sys::write(
+            2,
+            b"ownpool: neither getrandom nor /dev/urandom gives random bytes; ending the process\n",
+        );
         sys::die();
     }
 }
@@ -62,7 +68,10 @@ pub(crate) fn uniform(upper_bound: u32, mut draw: impl FnMut() -> u32) -> u32 {
         return 0;
     }
     // 2^32 mod upper_bound, in 32 bits.
-    let lowest = upper_bound.wrapping_neg().checked_rem(upper_bound).unwrap_or(0);
+    let lowest = upper_bound
+        .wrapping_neg()
+        .checked_rem(upper_bound)
+        .unwrap_or(0);
     loop {
         let word = draw();
         if word >= lowest {
@@ -93,7 +102,10 @@ mod tests {
                 words.len() == 1
             };
             assert!(accepted(surplus), "{bound}");
-            assert!(surplus == 0 || (!accepted(surplus - 1) && !accepted(0)), "{bound}");
+            assert!(
+                surplus == 0 || (!accepted(surplus - 1) && !accepted(0)),
+                "{bound}"
+            );
         }
     }
 
@@ -101,7 +113,10 @@ mod tests {
     fn rejected_words_are_drawn_again() {
         // 2^32 mod (2^31 + 1) is 2^31 - 1: words below it are rejected.
         let mut words = [5, (1 << 31) - 2, (1 << 31) - 1].into_iter();
-        assert_eq!(uniform((1 << 31) + 1, || words.next().unwrap()), (1 << 31) - 1);
+        assert_eq!(
+            uniform((1 << 31) + 1, || words.next().unwrap()),
+            (1 << 31) - 1
+        );
         assert_eq!(words.next(), None);
     }
 }

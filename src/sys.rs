@@ -4,8 +4,8 @@
 //! is a cancellation point, none goes through the PLT, so a program that
 //! defines its own `getrandom` or `open` is never called back. Must never
 //! decide anything. The system calls are: getrandom, mmap, madvise, fstat,
-//! ioctl; open, read, close of a file under /proc; open, write, getpid for a
-//! line on fd 2 or a report.
+//! ioctl; open, read, close of a file under /proc; open, write, getpid, readlink
+//! for a line on fd 2 or a report.
 
 use core::arch::asm;
 use core::ffi::{CStr, c_int, c_uint, c_void};
@@ -36,23 +36,41 @@ pub(crate) unsafe fn call(number: i64, args: [usize; 6]) -> Result<usize, Errno>
         );
     }
     // Errors are -4095 to -1 (syscall(2), "Architecture calling conventions").
-    if (-4095..0).contains(&result) { Err(Errno(-result as c_int)) } else { Ok(result as usize) }
+    if (-4095..0).contains(&result) {
+        Err(Errno(-result as c_int))
+    } else {
+        Ok(result as usize)
+    }
 }
 
 /// getrandom(2).
 ///
 /// # Safety
 /// `dest` may be anything that the kernel may be asked to write `len` bytes to.
-pub(crate) unsafe fn getrandom(dest: *mut c_void, len: usize, flags: c_uint) -> Result<usize, Errno> {
+pub(crate) unsafe fn getrandom(
+    dest: *mut c_void,
+    len: usize,
+    flags: c_uint,
+) -> Result<usize, Errno> {
     // SAFETY: the kernel checks the pointer; writing there is the caller's wish.
-    unsafe { call(libc::SYS_getrandom, [dest as usize, len, flags as usize, 0, 0, 0]) }
+    unsafe {
+        call(
+            libc::SYS_getrandom,
+            [dest as usize, len, flags as usize, 0, 0, 0],
+        )
+    }
 }
 
 /// A fresh, zeroed page, private to this process.
 pub(crate) fn map_page(prot: c_int, flags: c_int) -> Result<*mut c_void, Errno> {
     // SAFETY: no address is asked for, so nothing that exists is replaced.
-    unsafe { call(libc::SYS_mmap, [0, PAGE, prot as usize, flags as usize, usize::MAX, 0]) }
-        .map(|address| address as *mut c_void)
+    unsafe {
+        call(
+            libc::SYS_mmap,
+            [0, PAGE, prot as usize, flags as usize, usize::MAX, 0],
+        )
+    }
+    .map(|address| address as *mut c_void)
 }
 
 /// Bytes of a page on x86-64.
@@ -64,7 +82,13 @@ pub(crate) const PAGE: usize = 4096;
 /// `page` is a page of ours, and the advice does what its owner wants.
 pub(crate) unsafe fn advise(page: *mut c_void, advice: c_int) -> Result<(), Errno> {
     // SAFETY: the caller's contract.
-    unsafe { call(libc::SYS_madvise, [page as usize, PAGE, advice as usize, 0, 0, 0]) }.map(|_| ())
+    unsafe {
+        call(
+            libc::SYS_madvise,
+            [page as usize, PAGE, advice as usize, 0, 0, 0],
+        )
+    }
+    .map(|_| ())
 }
 
 /// What a descriptor leads to, as far as anybody here asks.
@@ -89,10 +113,20 @@ impl Identity {
 pub(crate) fn identity(fd: c_int) -> Result<Identity, Errno> {
     let mut stat = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the kernel writes one `struct stat` to a place of that size.
-    unsafe { call(libc::SYS_fstat, [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0])? };
+    unsafe {
+        call(
+            libc::SYS_fstat,
+            [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0],
+        )?
+    };
     // SAFETY: fstat succeeded, so every field that we read is written.
     let stat = unsafe { stat.assume_init_ref() };
-    Ok(Identity { device: stat.st_dev, inode: stat.st_ino, mode: stat.st_mode, special: stat.st_rdev })
+    Ok(Identity {
+        device: stat.st_dev,
+        inode: stat.st_ino,
+        mode: stat.st_mode,
+        special: stat.st_rdev,
+    })
 }
 
 /// ioctl(RNDGETENTCNT), random(4): succeeds on the random devices, ENOTTY elsewhere.
@@ -104,14 +138,25 @@ pub(crate) unsafe fn entropy_count(fd: c_int, count: *mut c_void) -> Result<(), 
     // `_IOR('R', 0x00, int)`, linux/random.h.
     const RNDGETENTCNT: usize = 0x8004_5200;
     // SAFETY: the kernel checks the pointer; writing there is the caller's contract.
-    unsafe { call(libc::SYS_ioctl, [fd as usize, RNDGETENTCNT, count as usize, 0, 0, 0]) }.map(|_| ())
+    unsafe {
+        call(
+            libc::SYS_ioctl,
+            [fd as usize, RNDGETENTCNT, count as usize, 0, 0, 0],
+        )
+    }
+    .map(|_| ())
 }
 
 /// Reads the start of a small file; how much of `dest` is filled.
 pub(crate) fn read_file(path: &CStr, dest: &mut [u8]) -> Result<usize, Errno> {
     let fd = open(path, libc::O_RDONLY | libc::O_CLOEXEC)?;
     // SAFETY: the kernel writes at most `dest.len()` bytes to `dest`.
-    let read = unsafe { call(libc::SYS_read, [fd as usize, dest.as_mut_ptr() as usize, dest.len(), 0, 0, 0]) };
+    let read = unsafe {
+        call(
+            libc::SYS_read,
+            [fd as usize, dest.as_mut_ptr() as usize, dest.len(), 0, 0, 0],
+        )
+    };
     close(fd);
     read
 }
@@ -119,7 +164,13 @@ pub(crate) fn read_file(path: &CStr, dest: &mut [u8]) -> Result<usize, Errno> {
 /// open(2), mode 0644 for a file that is made.
 pub(crate) fn open(path: &CStr, flags: c_int) -> Result<c_int, Errno> {
     // SAFETY: `path` ends with a NUL.
-    unsafe { call(libc::SYS_open, [path.as_ptr() as usize, flags as usize, 0o644, 0, 0, 0]) }.map(|fd| fd as c_int)
+    unsafe {
+        call(
+            libc::SYS_open,
+            [path.as_ptr() as usize, flags as usize, 0o644, 0, 0, 0],
+        )
+    }
+    .map(|fd| fd as c_int)
 }
 
 /// close(2) of a descriptor that [`open`] gave.
@@ -131,7 +182,26 @@ pub(crate) fn close(fd: c_int) {
 /// write(2), once. A line that cannot be written is lost: nobody asked for it.
 pub(crate) fn write(fd: c_int, text: &[u8]) {
     // SAFETY: the kernel reads `text`.
-    let _ = unsafe { call(libc::SYS_write, [fd as usize, text.as_ptr() as usize, text.len(), 0, 0, 0]) };
+    let _ = unsafe {
+        call(
+            libc::SYS_write,
+            [fd as usize, text.as_ptr() as usize, text.len(), 0, 0, 0],
+        )
+    };
+}
+
+/// The path of the program's own file: readlink(2) of /proc/self/exe.
+pub(crate) fn executable(dest: &mut [u8]) -> Result<usize, Errno> {
+    let arguments = [
+        c"/proc/self/exe".as_ptr() as usize,
+        dest.as_mut_ptr() as usize,
+        dest.len(),
+        0,
+        0,
+        0,
+    ];
+    // SAFETY: the kernel writes at most `dest.len()` bytes to `dest`.
+    unsafe { call(libc::SYS_readlink, arguments) }
 }
 
 /// getpid(2).

@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 /// Text of at most `N` bytes.
-pub struct Line<const N: usize> {
+pub(crate) struct Line<const N: usize> {
     bytes: [u8; N],
     len: usize,
     fits: bool,
@@ -14,13 +14,20 @@ pub struct Line<const N: usize> {
 
 impl<const N: usize> Line<N> {
     /// Empty text.
-    pub const fn new() -> Line<N> {
-        Line { bytes: [0; N], len: 0, fits: true }
+    pub(crate) const fn new() -> Line<N> {
+        Line {
+            bytes: [0; N],
+            len: 0,
+            fits: true,
+        }
     }
 
     /// Appends bytes, all of them or none.
-    pub fn push(&mut self, text: &[u8]) -> &mut Line<N> {
-        let place = self.len.checked_add(text.len()).and_then(|end| self.bytes.get_mut(self.len..end));
+    pub(crate) fn push(&mut self, text: &[u8]) -> &mut Line<N> {
+        let place = self
+            .len
+            .checked_add(text.len())
+            .and_then(|end| self.bytes.get_mut(self.len..end));
         match place {
             Some(place) => {
                 // Byte by byte: `copy_from_slice` would keep a panic for unequal lengths.
@@ -35,12 +42,12 @@ impl<const N: usize> Line<N> {
     }
 
     /// Appends a number in decimal.
-    pub fn push_number(&mut self, number: u64) -> &mut Line<N> {
+    pub(crate) fn push_number(&mut self, number: u64) -> &mut Line<N> {
         self.push_digits(number, 10)
     }
 
     /// Appends a number in hexadecimal, without a prefix.
-    pub fn push_hex(&mut self, number: u64) -> &mut Line<N> {
+    pub(crate) fn push_hex(&mut self, number: u64) -> &mut Line<N> {
         self.push_digits(number, 16)
     }
 
@@ -63,11 +70,12 @@ impl<const N: usize> Line<N> {
 
     /// Appends bytes as the inside of a JSON string (RFC 8259 section 7): bytes
     /// outside printable ASCII, quotes and backslashes become `\u00XX`.
-    pub fn push_json(&mut self, text: &[u8]) -> &mut Line<N> {
+    pub(crate) fn push_json(&mut self, text: &[u8]) -> &mut Line<N> {
         for &byte in text {
             match byte {
                 b'"' | b'\\' | 0..=0x1f | 0x7f..=0xff => {
-                    self.push(if byte < 0x10 { b"\\u000" } else { b"\\u00" }).push_hex(u64::from(byte));
+                    self.push(if byte < 0x10 { b"\\u000" } else { b"\\u00" })
+                        .push_hex(u64::from(byte));
                 }
                 _ => {
                     self.push(&[byte]);
@@ -78,26 +86,39 @@ impl<const N: usize> Line<N> {
     }
 
     /// Appends at most 40 bytes of somebody's text, anything unprintable as `?`.
-    pub fn push_shown(&mut self, text: &[u8]) -> &mut Line<N> {
+    pub(crate) fn push_shown(&mut self, text: &[u8]) -> &mut Line<N> {
         for &byte in text.iter().take(40) {
-            self.push(&[if byte.is_ascii_graphic() || byte == b' ' { byte } else { b'?' }]);
+            self.push(&[if byte.is_ascii_graphic() || byte == b' ' {
+                byte
+            } else {
+                b'?'
+            }]);
         }
-        if text.len() > 40 { self.push(b"...") } else { self }
+        if text.len() > 40 {
+            self.push(b"...")
+        } else {
+            self
+        }
     }
 
     /// The text so far.
-    pub fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or_default()
     }
 
     /// Whether everything that was pushed is there.
-    pub fn fits(&self) -> bool {
+    pub(crate) fn fits(&self) -> bool {
         self.fits
     }
 
-    /// Empties the text.
-    pub fn clear(&mut self) {
-        self.len = 0;
+    /// How long the text is.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Takes everything after the first `len` bytes back.
+    pub(crate) fn cut(&mut self, len: usize) {
+        self.len = self.len.min(len);
         self.fits = true;
     }
 }
@@ -108,11 +129,20 @@ mod tests {
 
     #[test]
     fn numbers_in_both_bases() {
-        for (number, decimal, hexadecimal) in
-            [(0, "0", "0"), (7, "7", "7"), (255, "255", "ff"), (u64::MAX, "18446744073709551615", "ffffffffffffffff")]
-        {
-            assert_eq!(Line::<32>::new().push_number(number).bytes(), decimal.as_bytes());
-            assert_eq!(Line::<32>::new().push_hex(number).bytes(), hexadecimal.as_bytes());
+        for (number, decimal, hexadecimal) in [
+            (0, "0", "0"),
+            (7, "7", "7"),
+            (255, "255", "ff"),
+            (u64::MAX, "18446744073709551615", "ffffffffffffffff"),
+        ] {
+            assert_eq!(
+                Line::<32>::new().push_number(number).bytes(),
+                decimal.as_bytes()
+            );
+            assert_eq!(
+                Line::<32>::new().push_hex(number).bytes(),
+                hexadecimal.as_bytes()
+            );
         }
     }
 
@@ -129,7 +159,7 @@ mod tests {
         assert!(line.push(b"abc").fits());
         assert!(!line.push(b"de").fits());
         assert_eq!(line.bytes(), b"abc");
-        line.clear();
+        line.cut(0);
         assert!(line.push(b"wxyz").fits());
     }
 
@@ -138,7 +168,7 @@ mod tests {
         let mut line = Line::<64>::new();
         line.push_shown(&[b'x'; 50]);
         assert_eq!(line.bytes(), [&[b'x'; 40][..], b"..."].concat());
-        line.clear();
+        line.cut(0);
         assert_eq!(line.push_shown(b"a\tb").bytes(), b"a?b");
     }
 }

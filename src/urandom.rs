@@ -13,11 +13,14 @@
 
 use crate::{confine, sys};
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
 /// Numbers from here on are never hinted: the kernel answers them.
 const NUMBERS: usize = 1 << 16;
 static HINTS: [AtomicU64; NUMBERS / 64] = [const { AtomicU64::new(0) }; NUMBERS / 64];
+
+/// Bit per standard descriptor: hinted, but not asked about since.
+static UNSURE: AtomicU8 = AtomicU8::new(0);
 
 /// From this length on fstat is the better question: it tells /dev/random and
 /// write-only descriptors apart, and 100 ns more are a tenth of such a request.
@@ -34,7 +37,9 @@ pub(crate) fn hinted(fd: c_int) -> bool {
 
 /// Sets or clears the hint of a number.
 pub(crate) fn hint(fd: c_int, worth_asking: bool) {
-    let Some(word) = HINTS.get(fd as u32 as usize / 64) else { return };
+    let Some(word) = HINTS.get(fd as u32 as usize / 64) else {
+        return;
+    };
     // Most opens are of something else, on a number that never was urandom:
     // no shared line is written for them.
     if worth_asking {
@@ -42,6 +47,31 @@ pub(crate) fn hint(fd: c_int, worth_asking: bool) {
     } else if word.load(Relaxed) & bit(fd) != 0 {
         word.fetch_and(!bit(fd), Relaxed);
     }
+}
+
+/// A urandom was opened: it may be put on a standard descriptor next (dd and
+/// shells do, by dup2, which nobody sees). So those are worth asking about, once
+/// each, before anything else is made of a read of them.
+pub(crate) fn suspect_standard() {
+    UNSURE.store(0b111, Relaxed);
+    for fd in 0..=2 {
+        hint(fd, true);
+    }
+}
+
+/// Whether a hinted descriptor is only a suspect.
+#[inline]
+pub(crate) fn unsure(fd: c_int) -> bool {
+    (0..=2).contains(&fd) && UNSURE.load(Relaxed) & (1 << fd) != 0
+}
+
+/// Asks about a suspect: it keeps its hint, or loses it.
+#[cold]
+pub(crate) fn make_sure(fd: c_int) -> bool {
+    UNSURE.fetch_and(!(1 << fd), Relaxed);
+    let yes = sys::identity(fd).is_ok_and(|identity| identity.is_urandom());
+    hint(fd, yes);
+    yes
 }
 
 fn bit(fd: c_int) -> u64 {

@@ -42,7 +42,9 @@ pub(crate) fn find(test: &TestSwitches) {
         return;
     }
     // SAFETY: the kernel maps its vDSO at this address for the life of the process.
-    let Some(image) = (unsafe { image_at(header) }) else { return };
+    let Some(image) = (unsafe { image_at(header) }) else {
+        return;
+    };
     if let Some(address) = image.function(c"__vdso_clock_gettime") {
         CLOCK.store(address, Relaxed);
     }
@@ -53,12 +55,23 @@ pub(crate) fn find(test: &TestSwitches) {
 
 /// Asks the function what its state needs, and keeps it if we can give it that.
 fn note_params(address: usize, test: &TestSwitches) {
-    let mut params = Params { state_size: 0, mmap_prot: 0, mmap_flags: 0, reserved: [0; 13] };
+    let mut params = Params {
+        state_size: 0,
+        mmap_prot: 0,
+        mmap_flags: 0,
+        reserved: [0; 13],
+    };
     // SAFETY: the vDSO's function of this name has this type (vgetrandom(3) draft,
     // lib/vdso/getrandom.c); a state size of ~0 asks for the parameters.
     let answer = unsafe {
         let function: GetRandom = mem::transmute::<usize, GetRandom>(address);
-        function(core::ptr::null_mut(), 0, 0, (&raw mut params).cast(), usize::MAX)
+        function(
+            core::ptr::null_mut(),
+            0,
+            0,
+            (&raw mut params).cast(),
+            usize::MAX,
+        )
     };
     // Without memory of the kind that it asks for there is nowhere for a state.
     if answer != 0 || !(1..=STATE_MAX).contains(&(params.state_size as usize)) || test.wipe {
@@ -86,7 +99,11 @@ unsafe fn image_at(header: usize) -> Option<Image> {
             let segment = &*first.add(number as usize);
             match segment.p_type {
                 libc::PT_LOAD if bias.is_none() => {
-                    bias = Some(header.wrapping_add(segment.p_offset as usize).wrapping_sub(segment.p_vaddr as usize));
+                    bias = Some(
+                        header
+                            .wrapping_add(segment.p_offset as usize)
+                            .wrapping_sub(segment.p_vaddr as usize),
+                    );
                 }
                 libc::PT_DYNAMIC => dynamic = Some(segment.p_vaddr as usize),
                 _ => {}
@@ -115,7 +132,12 @@ pub(crate) fn mapping() -> Option<(c_int, c_int)> {
 /// `dest` is writable for `len`; `state` is [`STATE_MAX`] bytes within one page
 /// mapped as [`mapping`] says, and nobody else uses it meanwhile.
 #[inline]
-pub(crate) unsafe fn getrandom(dest: *mut u8, len: usize, flags: c_uint, state: *mut c_void) -> Option<isize> {
+pub(crate) unsafe fn getrandom(
+    dest: *mut u8,
+    len: usize,
+    flags: c_uint,
+    state: *mut c_void,
+) -> Option<isize> {
     let address = GETRANDOM.load(Relaxed);
     if address == 0 {
         return None;
@@ -123,7 +145,13 @@ pub(crate) unsafe fn getrandom(dest: *mut u8, len: usize, flags: c_uint, state: 
     // SAFETY: the type is right (see `note_params`); the rest is the caller's contract.
     unsafe {
         let function: GetRandom = mem::transmute::<usize, GetRandom>(address);
-        Some(function(dest.cast(), len, flags, state, STATE_SIZE.load(Relaxed) as usize))
+        Some(function(
+            dest.cast(),
+            len,
+            flags,
+            state,
+            STATE_SIZE.load(Relaxed) as usize,
+        ))
     }
 }
 
@@ -133,12 +161,20 @@ pub(crate) fn now_ms() -> Option<u64> {
     if address == 0 {
         return None;
     }
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: the vDSO's function of this name has clock_gettime(2)'s type, and
     // writes one timespec.
     let answer = unsafe {
         let function: ClockGetTime = mem::transmute::<usize, ClockGetTime>(address);
         function(libc::CLOCK_MONOTONIC_COARSE, &raw mut time)
     };
-    (answer == 0).then(|| (time.tv_sec as u64).wrapping_mul(1000).wrapping_add(time.tv_nsec as u64 / 1_000_000).max(1))
+    (answer == 0).then(|| {
+        (time.tv_sec as u64)
+            .wrapping_mul(1000)
+            .wrapping_add(time.tv_nsec as u64 / 1_000_000)
+            .max(1)
+    })
 }

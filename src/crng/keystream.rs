@@ -13,23 +13,27 @@
 
 use chacha20::ChaCha20LegacyCore;
 use chacha20::cipher::array::Array;
-use chacha20::cipher::{KeyIvInit, StreamCipherCore};
+use chacha20::cipher::consts::U64;
+use chacha20::cipher::typenum::Unsigned;
+use chacha20::cipher::{
+    BlockSizeUser, KeyIvInit, StreamCipherBackend, StreamCipherClosure, StreamCipherCore,
+};
 use core::mem;
 
 /// Bytes of a ChaCha20 key (RFC 8439 section 2.3).
-pub const KEY: usize = 32;
+pub(crate) const KEY: usize = 32;
 
 /// Bytes of a ChaCha20 block (RFC 8439 section 2.3).
-pub const BLOCK: usize = 64;
+pub(crate) const BLOCK: usize = 64;
 
 /// What the AVX-512 backend makes in one go: 16 blocks. Slices of whole strides
 /// cost the least a byte; a lone block costs as much as four strides' worth of one.
-pub const STRIDE: usize = 16 * BLOCK;
+pub(crate) const STRIDE: usize = 16 * BLOCK;
 
 /// The cipher's state: constants, key, counter, nonce. All-zero memory is a
 /// valid value (it means: erased).
 #[repr(transparent)]
-pub struct Keystream(ChaCha20LegacyCore);
+pub(crate) struct Keystream(ChaCha20LegacyCore);
 
 // All-zero memory must stay a valid value: sixteen words and nothing else.
 const _: () = assert!(size_of::<Keystream>() == 64);
@@ -37,28 +41,31 @@ const _: () = assert!(size_of::<Keystream>() == 64);
 impl Keystream {
     /// Writes the state for `key`, at block 0, over whatever was here.
     #[inline(always)]
-    pub fn key(&mut self, key: &[u8; KEY]) {
+    pub(crate) fn key(&mut self, key: &[u8; KEY]) {
         // Every word is overwritten, so the old value need not be zeroized first.
-        mem::forget(mem::replace(&mut self.0, ChaCha20LegacyCore::new(key.into(), &[0; 8].into())));
+        mem::forget(mem::replace(
+            &mut self.0,
+            ChaCha20LegacyCore::new(key.into(), &[0; 8].into()),
+        ));
     }
 
     /// Fills `dest` with whole blocks of keystream. Bytes of `dest` after the
     /// last whole block are left alone.
     #[inline(always)]
-    pub fn fill(&mut self, dest: &mut [u8]) {
+    pub(crate) fn fill(&mut self, dest: &mut [u8]) {
         let (blocks, _rest) = Array::slice_as_chunks_mut(dest);
         self.0.write_keystream_blocks(blocks);
     }
 
     /// Leaves nothing of the key behind.
     #[inline(always)]
-    pub fn erase(&mut self) {
+    pub(crate) fn erase(&mut self) {
         // The old value is zeroized when it is dropped here.
         self.0 = ChaCha20LegacyCore::new(&[0; KEY].into(), &[0; 8].into());
     }
 
     /// An erased state, for values that are not made of zeroed memory.
-    pub fn erased() -> Keystream {
+    pub(crate) fn erased() -> Keystream {
         Keystream(ChaCha20LegacyCore::new(&[0; KEY].into(), &[0; 8].into()))
     }
 }
@@ -69,12 +76,58 @@ impl core::fmt::Debug for Keystream {
     }
 }
 
-/// The backend that the `chacha20` crate chooses on a machine with these
-/// features, in the crate's own order of preference.
-pub fn backend(has_avx512: bool, has_avx2: bool) -> &'static str {
-    match (cfg!(chacha20_avx512) && has_avx512, has_avx2) {
-        (true, _) => "avx512",
-        (false, true) => "avx2",
-        (false, false) => "sse2",
+/// How the `chacha20` crate makes blocks on this processor. Asking has the crate
+/// look at the processor, if it has not yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Backend {
+    /// One block at a time.
+    Soft = 0,
+    /// Four blocks, 128 bits wide: what every x86-64 processor has.
+    Sse2 = 1,
+    /// Four blocks, 256 bits wide.
+    Avx2 = 2,
+    /// Sixteen blocks, 512 bits wide; behind `--cfg chacha20_avx512`.
+    Avx512 = 3,
+}
+
+impl Backend {
+    /// The name that reports and benchmarks show.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Backend::Soft => "soft",
+            Backend::Sse2 => "sse2",
+            Backend::Avx2 => "avx2",
+            Backend::Avx512 => "avx512",
+        }
+    }
+
+    /// The backend in use, by the crate's own word.
+    pub(crate) fn in_use() -> Backend {
+        let mut backend = Backend::Soft;
+        Keystream::erased()
+            .0
+            .process_with_backend(Question(&mut backend));
+        backend
+    }
+}
+
+/// A closure for the crate's backend, which makes no keystream but looks at the
+/// backend's type.
+struct Question<'a>(&'a mut Backend);
+
+impl BlockSizeUser for Question<'_> {
+    type BlockSize = U64;
+}
+
+impl StreamCipherClosure for Question<'_> {
+    fn call<B: StreamCipherBackend<BlockSize = U64>>(self, _backend: &mut B) {
+        // SSE2 and AVX2 both make four blocks at a time, but of different width.
+        *self.0 = match (B::ParBlocksSize::USIZE, size_of::<B>()) {
+            (16, _) => Backend::Avx512,
+            (4, 65..) => Backend::Avx2,
+            (4, _) => Backend::Sse2,
+            _ => Backend::Soft,
+        };
     }
 }

@@ -31,20 +31,20 @@
 //! as in OpenBSD's arc4random(3) and Linux's random.c since 5.18.
 #![forbid(unsafe_code)]
 
-pub mod keystream;
+pub(crate) mod keystream;
 
 use keystream::{KEY, Keystream, STRIDE};
 use zeroize::Zeroize;
 
 /// Bytes of one run: three strides, so that no block is ever made alone.
-pub const RUN: usize = 3 * STRIDE;
+pub(crate) const RUN: usize = 3 * STRIDE;
 
 /// Bytes that a refill leaves to be handed out.
-pub const YIELD: usize = RUN - KEY;
+pub(crate) const YIELD: usize = RUN - KEY;
 
 /// The generator's whole state.
 #[repr(C)]
-pub struct Crng {
+pub(crate) struct Crng {
     /// Cipher state while a run is made; erased otherwise.
     cipher: Keystream,
     /// Key of one large request; erased otherwise.
@@ -61,7 +61,7 @@ impl Crng {
         dead_code,
         reason = "the library's generators are zeroed pages; tests and benches start here"
     )]
-    pub fn unseeded() -> Crng {
+    pub(crate) fn unseeded() -> Crng {
         Crng {
             cipher: Keystream::erased(),
             subkey: [0; KEY],
@@ -70,22 +70,16 @@ impl Crng {
         }
     }
 
-    /// Has the cipher's crate look at the processor now, rather than at a draw.
-    #[allow(dead_code, reason = "the library's start needs it, benches do not")]
-    pub fn detect() {
-        Keystream::erased();
-    }
-
     /// Where the caller writes 32 fresh kernel bytes before [`mix_seed`](Self::mix_seed)
     /// or [`mix_subkey`](Self::mix_subkey).
     #[inline(always)]
-    pub fn seed_mut(&mut self) -> &mut [u8; KEY] {
+    pub(crate) fn seed_mut(&mut self) -> &mut [u8; KEY] {
         &mut self.seed
     }
 
     /// Folds the seed into the key, and erases the seed.
     #[inline(always)]
-    pub fn mix_seed(&mut self) {
+    pub(crate) fn mix_seed(&mut self) {
         if let Some(key) = self.run.first_chunk_mut::<KEY>() {
             xor(key, &self.seed);
         }
@@ -94,7 +88,7 @@ impl Crng {
 
     /// Expands the key into the next key and [`YIELD`] fresh bytes.
     #[inline(always)]
-    pub fn refill(&mut self) {
+    pub(crate) fn refill(&mut self) {
         if let Some(key) = self.run.first_chunk::<KEY>() {
             self.cipher.key(key);
         }
@@ -105,7 +99,7 @@ impl Crng {
 
     /// The bytes to hand out: [`YIELD`] of them after a refill.
     #[inline(always)]
-    pub fn bytes_mut(&mut self) -> &mut [u8; YIELD] {
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8; YIELD] {
         let (_key, bytes) = self.run.split_at_mut(KEY);
         // The length is a constant, so the other arm does not exist in the build.
         match bytes.first_chunk_mut::<YIELD>() {
@@ -117,7 +111,7 @@ impl Crng {
     /// Moves the last 32 of the `available` unread bytes into the subkey, erasing
     /// them. Fewer than 32 available leaves the subkey as it was: refill first.
     #[inline(always)]
-    pub fn draw_subkey(&mut self, available: usize) {
+    pub(crate) fn draw_subkey(&mut self, available: usize) {
         let (_key, bytes) = self.run.split_at_mut(KEY);
         let unread = bytes.get_mut(..available).unwrap_or_default();
         if let Some(last) = unread.last_chunk_mut::<KEY>() {
@@ -128,14 +122,14 @@ impl Crng {
 
     /// Folds the seed into the subkey, and erases the seed.
     #[inline(always)]
-    pub fn mix_subkey(&mut self) {
+    pub(crate) fn mix_subkey(&mut self) {
         xor(&mut self.subkey, &self.seed);
         erase(&mut self.seed);
     }
 
     /// Fills `dest`, a whole number of blocks, from the subkey, and erases the subkey.
     #[inline(always)]
-    pub fn stream(&mut self, dest: &mut [u8]) {
+    pub(crate) fn stream(&mut self, dest: &mut [u8]) {
         self.cipher.key(&self.subkey);
         erase(&mut self.subkey);
         self.cipher.fill(dest);
@@ -164,7 +158,7 @@ fn erase(secret: &mut [u8; KEY]) {
 /// Whether the cipher on this machine makes the keystream of RFC 8439 section
 /// 2.3.2's construction: the first 64 and the last 64 bytes of one run under the
 /// key 00 01 .. 1f. `expect_wrong` is the tests' way to see a mismatch acted on.
-pub fn known_answer(crng: &mut Crng, expect_wrong: bool) -> bool {
+pub(crate) fn known_answer(crng: &mut Crng, expect_wrong: bool) -> bool {
     for (number, byte) in (0u8..).zip(crng.seed.iter_mut()) {
         *byte = number;
     }

@@ -18,7 +18,12 @@ hook! {
     caller in "rcx" => getrandom_from, like libc::getrandom
 }
 
-unsafe extern "C" fn getrandom_from(dest: *mut c_void, len: size_t, flags: c_uint, caller: usize) -> ssize_t {
+unsafe extern "C" fn getrandom_from(
+    dest: *mut c_void,
+    len: size_t,
+    flags: c_uint,
+    caller: usize,
+) -> ssize_t {
     // SAFETY: the caller's contract with getrandom(2).
     unsafe {
         match serve::quickly(dest, len, flags, Door::Getrandom) {
@@ -40,7 +45,7 @@ unsafe extern "C" fn getrandom_slowly(
     unsafe {
         match serve::getrandom(dest, len, flags, Door::Getrandom, caller, so_far) {
             Outcome::Served(done) => done as ssize_t,
-            Outcome::FallThrough(_) => real::getrandom(dest, len, flags),
+            Outcome::FallThrough => real::getrandom(dest, len, flags),
         }
     }
 }
@@ -54,17 +59,31 @@ hook! {
 unsafe extern "C" fn getentropy_from(dest: *mut c_void, len: size_t, caller: usize) -> c_int {
     // SAFETY: the caller's contract with getentropy(3).
     unsafe {
-        let so_far = if len <= 256 { serve::quickly(dest, len, 0, Door::Getentropy) } else { Take::Absent };
-        if so_far == Take::Done { 0 } else { getentropy_slowly(dest, len, caller, so_far) }
+        let so_far = if len <= 256 {
+            serve::quickly(dest, len, 0, Door::Getentropy)
+        } else {
+            Take::Absent
+        };
+        if so_far == Take::Done {
+            0
+        } else {
+            getentropy_slowly(dest, len, caller, so_far)
+        }
     }
 }
 
 #[inline(never)]
-unsafe extern "C" fn getentropy_slowly(dest: *mut c_void, len: size_t, caller: usize, so_far: Take) -> c_int {
+unsafe extern "C" fn getentropy_slowly(
+    dest: *mut c_void,
+    len: size_t,
+    caller: usize,
+    so_far: Take,
+) -> c_int {
     // SAFETY: the caller's contract with getentropy(3).
     unsafe {
         if len <= 256
-            && let Outcome::Served(done) = serve::getrandom(dest, len, 0, Door::Getentropy, caller, so_far)
+            && let Outcome::Served(done) =
+                serve::getrandom(dest, len, 0, Door::Getentropy, caller, so_far)
             && done == len
         {
             return 0;
@@ -92,7 +111,16 @@ unsafe extern "C" fn arc4random_from(caller: usize) -> u32 {
 extern "C" fn arc4random_slowly(caller: usize, so_far: Take) -> u32 {
     let mut word = [0; 4];
     // SAFETY: four bytes of our own.
-    match unsafe { serve::getrandom(word.as_mut_ptr().cast(), word.len(), 0, Door::Arc4random, caller, so_far) } {
+    match unsafe {
+        serve::getrandom(
+            word.as_mut_ptr().cast(),
+            word.len(),
+            0,
+            Door::Arc4random,
+            caller,
+            so_far,
+        )
+    } {
         Outcome::Served(4) => u32::from_ne_bytes(word),
         // SAFETY: no preconditions.
         _ => unsafe { real::arc4random() },
@@ -116,7 +144,12 @@ unsafe extern "C" fn arc4random_buf_from(dest: *mut c_void, len: size_t, caller:
 }
 
 #[inline(never)]
-unsafe extern "C" fn arc4random_buf_slowly(dest: *mut c_void, len: size_t, caller: usize, so_far: Take) {
+unsafe extern "C" fn arc4random_buf_slowly(
+    dest: *mut c_void,
+    len: size_t,
+    caller: usize,
+    so_far: Take,
+) {
     // SAFETY: the caller's contract with arc4random_buf(3).
     unsafe {
         match serve::getrandom(dest, len, 0, Door::Arc4random, caller, so_far) {
@@ -145,7 +178,7 @@ unsafe extern "C" fn arc4random_uniform_from(upper_bound: u32, caller: usize) ->
 /// As syscall(2).
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
-pub unsafe extern "C" fn syscall() -> c_long {
+pub(crate) unsafe extern "C" fn syscall() -> c_long {
     core::arch::naked_asm!(
         ".cfi_startproc",
         "cmp rdi, {getrandom}",
@@ -211,7 +244,7 @@ unsafe extern "C" fn syscall_getrandom_slowly(
     unsafe {
         match serve::getrandom(dest, len, flags, Door::Syscall, caller, so_far) {
             Outcome::Served(done) => done as c_long,
-            Outcome::FallThrough(_) => {
+            Outcome::FallThrough => {
                 let (dest, len, flags) = (dest as c_long, len as c_long, c_long::from(flags));
                 real::syscall(libc::SYS_getrandom, dest, len, flags, 0, 0, 0)
             }
@@ -225,7 +258,13 @@ unsafe extern "C" fn syscall_getrandom_slowly(
 /// # Safety
 /// As prctl(2).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn prctl(option: c_int, a: c_long, b: c_long, c: c_long, d: c_long) -> c_int {
+pub(crate) unsafe extern "C" fn prctl(
+    option: c_int,
+    a: c_long,
+    b: c_long,
+    c: c_long,
+    d: c_long,
+) -> c_int {
     if option == libc::PR_SET_SECCOMP {
         confine::note();
     }

@@ -28,7 +28,7 @@ macro_rules! hook {
         /// As the function of this name.
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
-        pub unsafe extern "C" fn $name($($arg: $type),*) $(-> $ret)? {
+        pub(crate) unsafe extern "C" fn $name($($arg: $type),*) $(-> $ret)? {
             core::arch::naked_asm!(
                 ".cfi_startproc",
                 concat!("mov ", $register, ", qword ptr [rsp]"),

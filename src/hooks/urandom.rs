@@ -11,6 +11,15 @@ use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::slice;
 use libc::{FILE, iovec, off_t, size_t, ssize_t};
 
+/// What an open has given may be urandom, or is not.
+#[inline]
+fn found(fd: c_int, sounds_random: bool) {
+    urandom::hint(fd, sounds_random);
+    if sounds_random {
+        urandom::suspect_standard();
+    }
+}
+
 /// Hints a descriptor that an open has just given.
 ///
 /// # Safety
@@ -20,7 +29,10 @@ unsafe fn opened(fd: c_int, path: *const c_char, flags: c_int) -> c_int {
     if fd >= 0 {
         let readable = flags & libc::O_ACCMODE != libc::O_WRONLY && flags & libc::O_PATH == 0;
         // SAFETY: the caller's contract.
-        urandom::hint(fd, readable && unsafe { urandom::sounds_random(path.cast()) });
+        found(
+            fd,
+            readable && unsafe { urandom::sounds_random(path.cast()) },
+        );
     }
     fd
 }
@@ -33,7 +45,7 @@ macro_rules! opens {
         /// # Safety
         /// As the function of this name.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
+        pub(crate) unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
             // SAFETY: the caller's contract; an open that succeeded has read the path.
             unsafe { opened(real::$name($($arg),*), $path, $flags) }
         }
@@ -71,7 +83,7 @@ unsafe fn streamed(stream: *mut FILE, path: *const c_char, mode: *const c_char) 
             let fd = real::fileno(stream);
             if fd >= 0 {
                 let readable = *mode.cast::<u8>() == b'r';
-                urandom::hint(fd, readable && urandom::sounds_random(path.cast()));
+                found(fd, readable && urandom::sounds_random(path.cast()));
             }
         }
     }
@@ -83,7 +95,7 @@ unsafe fn streamed(stream: *mut FILE, path: *const c_char, mode: *const c_char) 
 /// # Safety
 /// As fopen(3).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fopen(path: *const c_char, mode: *const c_char) -> *mut FILE {
+pub(crate) unsafe extern "C" fn fopen(path: *const c_char, mode: *const c_char) -> *mut FILE {
     // SAFETY: the caller's contract.
     unsafe { streamed(real::fopen(path, mode), path, mode) }
 }
@@ -93,7 +105,7 @@ pub unsafe extern "C" fn fopen(path: *const c_char, mode: *const c_char) -> *mut
 /// # Safety
 /// As fopen(3).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE {
+pub(crate) unsafe extern "C" fn fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE {
     // SAFETY: the caller's contract.
     unsafe { streamed(real::fopen64(path, mode), path, mode) }
 }
@@ -112,7 +124,7 @@ unsafe fn served(fd: c_int, wanted: &impl Pieces, caller: usize) -> Option<ssize
     // SAFETY: the caller's contract.
     match unsafe { serve::read(fd, wanted, caller) } {
         Outcome::Served(done) => Some(done as ssize_t),
-        Outcome::FallThrough(_) => None,
+        Outcome::FallThrough => None,
     }
 }
 
@@ -128,7 +140,12 @@ hook! {
     caller in "rcx" => read_from, like libc::read
 }
 
-unsafe extern "C" fn read_from(fd: c_int, dest: *mut c_void, len: size_t, caller: usize) -> ssize_t {
+unsafe extern "C" fn read_from(
+    fd: c_int,
+    dest: *mut c_void,
+    len: size_t,
+    caller: usize,
+) -> ssize_t {
     // SAFETY: the caller's contract with read(2).
     unsafe {
         if urandom::hinted(fd)
@@ -235,8 +252,11 @@ checked_preads! {
 /// As readv(2).
 #[inline]
 unsafe fn vectors<'a>(vectors: *const iovec, count: c_int) -> Option<Vectors<'a>> {
-    let count = usize::try_from(count).ok().filter(|count| (1..=1024).contains(count))?;
-    let plain = serve::plain(vectors.cast_mut().cast(), count * size_of::<iovec>()) && vectors.is_aligned();
+    let count = usize::try_from(count)
+        .ok()
+        .filter(|count| (1..=1024).contains(count))?;
+    let plain =
+        serve::plain(vectors.cast_mut().cast(), count * size_of::<iovec>()) && vectors.is_aligned();
     // SAFETY: the caller's contract; what the kernel would refuse outright is left to it.
     plain.then(|| Vectors(unsafe { slice::from_raw_parts(vectors, count) }))
 }
@@ -247,7 +267,12 @@ hook! {
     caller in "rcx" => readv_from, like libc::readv
 }
 
-unsafe extern "C" fn readv_from(fd: c_int, list: *const iovec, count: c_int, caller: usize) -> ssize_t {
+unsafe extern "C" fn readv_from(
+    fd: c_int,
+    list: *const iovec,
+    count: c_int,
+    caller: usize,
+) -> ssize_t {
     // SAFETY: the caller's contract with readv(2).
     unsafe {
         if urandom::hinted(fd)

@@ -58,8 +58,6 @@ real! {
     arc4random() -> u32;
     /// arc4random_buf(3), glibc 2.36
     arc4random_buf(dest: *mut c_void, len: size_t);
-    /// arc4random_uniform(3), glibc 2.36
-    arc4random_uniform(upper_bound: u32) -> u32;
     /// syscall(2)
     syscall(number: c_long, a: c_long, b: c_long, c: c_long, d: c_long, e: c_long, f: c_long) -> c_long;
     /// prctl(2)
@@ -134,6 +132,8 @@ pub(crate) fn testcancel() {
 struct Search {
     /// An address within ourselves.
     own: usize,
+    /// An address within the vDSO, which has functions of libc's names too.
+    vdso: usize,
     /// Whether we have been passed.
     passed: bool,
     /// How many images were seen.
@@ -148,32 +148,48 @@ struct Search {
 /// we were loaded by dlopen and libc stands before us, in those, the program
 /// itself excepted.
 pub(crate) fn resolve() {
-    const { assert!(size_of::<u64>() * 8 >= 34) };
+    const { assert!(NAMES.len() < u64::BITS as usize) };
     let all = (1u64 << NAMES.len()) - 1;
-    let mut search =
-        Search { own: resolve as *const () as usize, passed: false, seen: 0, missing: all, early: 0 };
+    let own = resolve as *const () as usize;
+    // SAFETY: getauxval has no preconditions.
+    let vdso = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) } as usize;
+    let mut search = Search {
+        own,
+        vdso,
+        passed: false,
+        seen: 0,
+        missing: all,
+        early: 0,
+    };
     // SAFETY: the callback has the type that is asked for, and gets `search`.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
 }
 
-unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: size_t, search: *mut c_void) -> c_int {
+unsafe extern "C" fn visit(
+    info: *mut libc::dl_phdr_info,
+    _size: size_t,
+    search: *mut c_void,
+) -> c_int {
     // SAFETY: both are what dl_iterate_phdr(3) and `resolve` promise.
     let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
     search.seen += 1;
     let bias = info.dlpi_addr as usize;
-    let (mut dynamic, mut ourselves) = (0, false);
+    let (mut dynamic, mut ourselves, mut vdso) = (0, false, false);
     for number in 0..info.dlpi_phnum {
         // SAFETY: `dlpi_phnum` program headers stand there.
         let segment = unsafe { &*info.dlpi_phdr.add(number as usize) };
         let start = bias.wrapping_add(segment.p_vaddr as usize);
         match segment.p_type {
             libc::PT_DYNAMIC => dynamic = start,
-            libc::PT_LOAD => ourselves |= search.own.wrapping_sub(start) < segment.p_memsz as usize,
+            libc::PT_LOAD => {
+                ourselves |= search.own.wrapping_sub(start) < segment.p_memsz as usize;
+                vdso |= search.vdso.wrapping_sub(start) < segment.p_memsz as usize;
+            }
             _ => {}
         }
     }
     search.passed |= ourselves;
-    if ourselves || search.seen == 1 || dynamic == 0 {
+    if ourselves || vdso || search.seen == 1 || dynamic == 0 {
         return 0;
     }
     // SAFETY: the loader's own record of a loaded image.
@@ -185,7 +201,11 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: size_t, search:
         }
         if let Some(address) = image.function(name) {
             pointer.store(address as *mut (), Relaxed);
-            if search.passed { search.missing &= !bit } else { search.early |= bit }
+            if search.passed {
+                search.missing &= !bit
+            } else {
+                search.early |= bit
+            }
         }
     }
     0

@@ -25,7 +25,11 @@ pub(crate) fn set_errno(number: c_int) {
     unsafe { *libc::__errno_location() = number };
 }
 
-pub(super) unsafe extern "C" fn getrandom(dest: *mut c_void, len: size_t, flags: c_uint) -> ssize_t {
+pub(super) unsafe extern "C" fn getrandom(
+    dest: *mut c_void,
+    len: size_t,
+    flags: c_uint,
+) -> ssize_t {
     // SAFETY: the caller's contract.
     answer(unsafe { sys::getrandom(dest, len, flags) })
 }
@@ -38,7 +42,11 @@ pub(super) unsafe extern "C" fn getentropy(dest: *mut c_void, len: size_t) -> c_
     }
     // Up to 256 bytes are never cut short once the kernel is seeded (getrandom(2)).
     // SAFETY: the caller's contract.
-    if answer(unsafe { sys::getrandom(dest, len, 0) }) == len as ssize_t { 0 } else { -1 }
+    if answer(unsafe { sys::getrandom(dest, len, 0) }) == len as ssize_t {
+        0
+    } else {
+        -1
+    }
 }
 
 pub(super) unsafe extern "C" fn arc4random() -> u32 {
@@ -53,18 +61,19 @@ pub(super) unsafe extern "C" fn arc4random_buf(dest: *mut c_void, len: size_t) {
     unsafe { crate::sure::fill(dest.cast(), len) };
 }
 
-pub(super) unsafe extern "C" fn arc4random_uniform(upper_bound: u32) -> u32 {
-    // SAFETY: no preconditions.
-    crate::sure::uniform(upper_bound, || unsafe { arc4random() })
-}
-
 #[rustfmt::skip]
 pub(super) unsafe extern "C" fn syscall(number: c_long, a: c_long, b: c_long, c: c_long, d: c_long, e: c_long, f: c_long) -> c_long {
     // SAFETY: the caller's contract.
     answer(unsafe { sys::call(number, [a, b, c, d, e, f].map(|argument| argument as usize)) }) as c_long
 }
 
-pub(super) unsafe extern "C" fn prctl(option: c_int, a: c_long, b: c_long, c: c_long, d: c_long) -> c_int {
+pub(super) unsafe extern "C" fn prctl(
+    option: c_int,
+    a: c_long,
+    b: c_long,
+    c: c_long,
+    d: c_long,
+) -> c_int {
     // SAFETY: the caller's contract.
     unsafe { syscall(libc::SYS_prctl, c_long::from(option), a, b, c, d, 0) as c_int }
 }
@@ -75,8 +84,20 @@ pub(super) unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: c_
 }
 pub(super) use open as open64;
 
-pub(super) unsafe extern "C" fn openat(dir: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
-    let arguments = [dir as usize, path as usize, flags as usize, mode as usize, 0, 0];
+pub(super) unsafe extern "C" fn openat(
+    dir: c_int,
+    path: *const c_char,
+    flags: c_int,
+    mode: c_uint,
+) -> c_int {
+    let arguments = [
+        dir as usize,
+        path as usize,
+        flags as usize,
+        mode as usize,
+        0,
+        0,
+    ];
     // SAFETY: the caller's contract.
     answer(unsafe { sys::call(libc::SYS_openat, arguments) }) as c_int
 }
@@ -99,7 +120,10 @@ pub(super) use __openat_2 as __openat64_2;
 /// Streams cannot be made without libc: look everything up now.
 pub(super) unsafe extern "C" fn fopen(path: *const c_char, mode: *const c_char) -> *mut FILE {
     super::resolve();
-    if super::pointer::fopen.load(super::Relaxed) as usize == fopen as *const () as usize {
+    if core::ptr::eq(
+        super::pointer::fopen.load(super::Relaxed),
+        fopen as *const (),
+    ) {
         set_errno(libc::ENOSYS);
         return core::ptr::null_mut();
     }
@@ -119,12 +143,22 @@ pub(super) unsafe extern "C" fn read(fd: c_int, dest: *mut c_void, len: size_t) 
 
 /// The checked forms end the process when the buffer is too small. So early, a
 /// read that would overflow is cut to the room there is.
-pub(super) unsafe extern "C" fn __read_chk(fd: c_int, dest: *mut c_void, len: size_t, room: size_t) -> ssize_t {
+pub(super) unsafe extern "C" fn __read_chk(
+    fd: c_int,
+    dest: *mut c_void,
+    len: size_t,
+    room: size_t,
+) -> ssize_t {
     // SAFETY: the caller's contract.
     unsafe { read(fd, dest, len.min(room)) }
 }
 
-pub(super) unsafe extern "C" fn pread(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t) -> ssize_t {
+pub(super) unsafe extern "C" fn pread(
+    fd: c_int,
+    dest: *mut c_void,
+    len: size_t,
+    offset: off_t,
+) -> ssize_t {
     let arguments = [fd as usize, dest as usize, len, offset as usize, 0, 0];
     // SAFETY: the caller's contract.
     answer(unsafe { sys::call(libc::SYS_pread64, arguments) })
@@ -144,8 +178,20 @@ pub(super) unsafe extern "C" fn readv(fd: c_int, vectors: *const iovec, count: c
     answer(unsafe { sys::call(libc::SYS_readv, arguments) })
 }
 
-pub(super) unsafe extern "C" fn preadv(fd: c_int, vectors: *const iovec, count: c_int, offset: off_t) -> ssize_t {
-    let arguments = [fd as usize, vectors as usize, count as usize, offset as usize, 0, 0];
+pub(super) unsafe extern "C" fn preadv(
+    fd: c_int,
+    vectors: *const iovec,
+    count: c_int,
+    offset: off_t,
+) -> ssize_t {
+    let arguments = [
+        fd as usize,
+        vectors as usize,
+        count as usize,
+        offset as usize,
+        0,
+        0,
+    ];
     // SAFETY: the caller's contract.
     answer(unsafe { sys::call(libc::SYS_preadv, arguments) })
 }
@@ -163,7 +209,10 @@ pub(super) use preadv2 as preadv64v2;
 pub(super) unsafe extern "C" fn pthread_testcancel() {}
 
 /// Nothing to register with: the caller does without.
-pub(super) unsafe extern "C" fn pthread_key_create(_key: *mut c_uint, _end: unsafe extern "C" fn(*mut c_void)) -> c_int {
+pub(super) unsafe extern "C" fn pthread_key_create(
+    _key: *mut c_uint,
+    _end: unsafe extern "C" fn(*mut c_void),
+) -> c_int {
     libc::ENOSYS
 }
 

@@ -34,8 +34,13 @@ pub(crate) struct Page {
     pub(super) conduct: Conduct,
     /// Bytes handed out when the conduct was last noted.
     pub(super) conduct_bytes: u64,
+    /// Calls and bytes that a call site has been noted for.
+    pub(super) noted_calls: u64,
+    pub(super) noted_bytes: u64,
     /// Lets the buffer start on a cache line.
-    _pad: [u8; 56],
+    _pad: [u8; 32],
+    /// The epoch that the vDSO's state below belongs to.
+    pub(super) vdso_epoch: u64,
     /// The vDSO's own state, opaque to us.
     pub(super) vdso: [u8; vdso::STATE_MAX],
     /// The generator.
@@ -134,7 +139,12 @@ fn pop() -> Option<Owned> {
     loop {
         let number = (head as u32).checked_sub(1)?;
         let next = NEXT.get(number as usize)?.load(Ordering::Relaxed);
-        match FREE.compare_exchange_weak(head, tagged(head, next), Ordering::Acquire, Ordering::Acquire) {
+        match FREE.compare_exchange_weak(
+            head,
+            tagged(head, next),
+            Ordering::Acquire,
+            Ordering::Acquire,
+        ) {
             Ok(_) => {
                 let page = ADDRESS.get(number as usize)?.load(Ordering::Acquire) as *mut Page;
                 return Some(Owned { page, number });
@@ -145,12 +155,19 @@ fn pop() -> Option<Owned> {
 }
 
 fn push(number: u32) {
-    let Some(next) = NEXT.get(number as usize) else { return };
+    let Some(next) = NEXT.get(number as usize) else {
+        return;
+    };
     let mut head = FREE.load(Ordering::Relaxed);
     loop {
         next.store(head as u32, Ordering::Relaxed);
         // Release: the erased page is seen erased by whoever pops it.
-        match FREE.compare_exchange_weak(head, tagged(head, number + 1), Ordering::Release, Ordering::Relaxed) {
+        match FREE.compare_exchange_weak(
+            head,
+            tagged(head, number + 1),
+            Ordering::Release,
+            Ordering::Relaxed,
+        ) {
             Ok(_) => return,
             Err(changed) => head = changed,
         }
@@ -168,7 +185,9 @@ fn map() -> Result<*mut Page, NoPage> {
     // swap by nature. Mapped just as the vDSO asks, so that its state can live in
     // the page; where there is no vDSO getrandom there is no MAP_DROPPABLE either.
     if let Some((prot, flags)) = vdso::mapping() {
-        return sys::map_page(prot, flags).map(|page| page.cast()).map_err(|_| NoPage::Now);
+        return sys::map_page(prot, flags)
+            .map(|page| page.cast())
+            .map_err(|_| NoPage::Now);
     }
     let flags: c_int = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     let page = sys::map_page(libc::PROT_READ | libc::PROT_WRITE, flags).map_err(|_| NoPage::Now)?;
@@ -183,5 +202,9 @@ fn map() -> Result<*mut Page, NoPage> {
     };
     // A refused page stays mapped: it is one page, once, and munmap would be one
     // more system call that a sandbox may not know.
-    if wiped { Ok(page.cast()) } else { Err(NoPage::Ever) }
+    if wiped {
+        Ok(page.cast())
+    } else {
+        Err(NoPage::Ever)
+    }
 }

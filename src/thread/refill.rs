@@ -18,7 +18,8 @@ use super::{LIMITS, current_epoch, fence};
 use crate::crng::YIELD;
 use crate::crng::keystream::{KEY, STRIDE};
 use crate::stats::Reason;
-use crate::{sys, vdso};
+use crate::{probes, sys, vdso};
+use core::ffi::c_void;
 use core::ptr::{read_volatile, write_volatile};
 use core::slice;
 use core::sync::atomic::Ordering::Relaxed;
@@ -132,6 +133,7 @@ unsafe fn expand(page: *mut Page, epoch: u64) -> Result<(), Reason> {
         }
         (*page).crng.refill();
         fence();
+        probes::refill(YIELD, read_volatile(&raw const (*page).since_reseed) == 0);
         let refills = read_volatile(&raw const (*page).counts.refills);
         write_volatile(&raw mut (*page).counts.refills, refills + 1);
         write_volatile(&raw mut (*page).available, YIELD as u64);
@@ -167,6 +169,9 @@ unsafe fn stream(page: *mut Page, dest: &mut [u8]) -> Result<(), Reason> {
         }
         (*page).crng.stream(dest);
         fence();
+        let since =
+            read_volatile(&raw const (*page).since_reseed).saturating_add(dest.len() as u64);
+        write_volatile(&raw mut (*page).since_reseed, since);
         Ok(())
     }
 }
@@ -181,10 +186,32 @@ unsafe fn reseed_is_due(page: *mut Page, since: u64) -> bool {
         return true;
     }
     // Without a clock, age cannot be told: reseed.
-    let Some(now) = vdso::now_ms() else { return true };
+    let Some(now) = vdso::now_ms() else {
+        return true;
+    };
     // SAFETY: the page is ours.
     let then = unsafe { read_volatile(&raw const (*page).reseeded_ms) };
     now.saturating_sub(then) >= LIMITS.reseed_secs.load(Relaxed).saturating_mul(1000)
+}
+
+/// The vDSO's state in this page, empty if it is of another epoch: a memory image
+/// that was restored has the old state too, and would draw the old seed from it.
+///
+/// # Safety
+/// As [`fill`].
+#[inline(always)]
+pub(super) unsafe fn vdso_state(page: *mut Page) -> *mut c_void {
+    // SAFETY: the page is ours. Emptied before the epoch is noted: the other way
+    // round, a handler that jumped away in between would leave an old state noted new.
+    unsafe {
+        let state = (&raw mut (*page).vdso).cast::<c_void>();
+        let epoch = current_epoch();
+        if read_volatile(&raw const (*page).vdso_epoch) != epoch {
+            write_volatile(state.cast::<[u8; vdso::STATE_MAX]>(), [0; vdso::STATE_MAX]);
+            write_volatile(&raw mut (*page).vdso_epoch, epoch);
+        }
+        state
+    }
 }
 
 /// Draws 32 bytes from the kernel into the generator's seed.
@@ -199,8 +226,9 @@ unsafe fn draw_seed(page: *mut Page) -> Result<(), Reason> {
         fence();
         // GRND_NONBLOCK: early at boot the kernel may have nothing yet. Then the
         // caller's own request decides whether to wait, not we.
-        let state = (&raw mut (*page).vdso).cast();
-        let drawn = match vdso::getrandom(seed, KEY, libc::GRND_NONBLOCK, state) {
+        let state = vdso_state(page);
+        let by_vdso = vdso::getrandom(seed, KEY, libc::GRND_NONBLOCK, state);
+        let drawn = match by_vdso {
             Some(drawn) => drawn == KEY as isize,
             None => sys::getrandom(seed.cast(), KEY, libc::GRND_NONBLOCK) == Ok(KEY),
         };
@@ -208,6 +236,7 @@ unsafe fn draw_seed(page: *mut Page) -> Result<(), Reason> {
         if !drawn {
             return Err(Reason::Unseeded);
         }
+        probes::reseed(KEY, by_vdso.is_some());
         let reseeds = read_volatile(&raw const (*page).counts.reseeds);
         write_volatile(&raw mut (*page).counts.reseeds, reseeds + 1);
         write_volatile(&raw mut (*page).since_reseed, 0);

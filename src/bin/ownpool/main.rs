@@ -1,15 +1,26 @@
 //! The `ownpool` command: runs programs under the library and tells about them.
 //!
-//! Each subcommand is a file of its own with its arguments and one `main`.
+//! Each subcommand is a file or folder of its own with its arguments and one `main`.
 //! Exit status 125 is always our own failure, as with env(1).
 
 #[path = "../../settings.rs"]
-#[allow(dead_code, reason = "the library uses the rest of the table")]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "shared with the library, which uses the rest"
+)]
 mod settings;
 
 mod bench;
+mod check;
+mod elf;
+#[cfg(test)]
+mod hostile;
+mod inherit;
 mod library;
+mod report;
 mod run;
+mod say;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -27,14 +38,29 @@ enum Command {
     Run(run::Args),
     /// Measure kernel, vDSO, ownpool and its peers on this machine
     Bench(bench::Args),
+    /// Say whether the library would help a program, and why not
+    Check(check::Args),
+    /// Print what OWNPOOL_STATS wrote as tables, with the names of callers
+    Report(report::Args),
 }
 
 /// Exit status for a failure of this command itself, as env(1) has it.
 pub(crate) const OUR_FAILURE: u8 = 125;
 
 fn main() -> ExitCode {
-    match Cli::parse().command {
-        Command::Run(args) => run::main(args),
-        Command::Bench(args) => bench::main(args),
+    match Cli::try_parse() {
+        Ok(Cli {
+            command: Command::Run(args),
+        }) => run::main(args),
+        Ok(Cli {
+            command: Command::Bench(args),
+        }) => bench::main(&args),
+        Ok(Cli {
+            command: Command::Check(args),
+        }) => check::main(&args),
+        Ok(Cli {
+            command: Command::Report(args),
+        }) => report::main(&args),
+        Err(error) => say::usage(&error),
     }
 }

@@ -1,0 +1,310 @@
+//! The C API. `include/ownpool.h` is generated from this file; the comments on
+//! its functions are written for C readers.
+//!
+//! Promises: every function may be called at any time, on any thread, in signal
+//! handlers, in forked children, before constructors and after a thread's
+//! destructors; where a private generator cannot be used, the kernel's bytes
+//! are given instead. Must never give a weak byte, and never end the process
+//! but in the integer functions, when the kernel gives no randomness at all.
+
+use crate::crng::keystream::Backend;
+use crate::serve::{self, Outcome};
+use crate::settings::Mode;
+use crate::stats::Door;
+use crate::thread::{self, Standing, Take};
+use crate::{confine, real, sure, sys};
+use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use core::{iter, mem, ptr};
+use libc::{size_t, ssize_t};
+
+/// Counts of this process since it started, or since it was forked.
+///
+/// The struct may grow at its end in later versions; ownpool_stats() is told
+/// the caller's size and never writes beyond it.
+#[allow(non_camel_case_types, reason = "C's name for it")]
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub struct ownpool_stats {
+    /// Threads that were given a private generator.
+    pub threads_moved: u64,
+    /// Requests that the kernel answered.
+    pub kernel_calls: u64,
+    /// Bytes of those requests.
+    pub kernel_bytes: u64,
+    /// Requests that private generators answered.
+    pub private_calls: u64,
+    /// Bytes of those requests.
+    pub private_bytes: u64,
+    /// Mode observe: threads that would have been moved.
+    pub would_move_threads: u64,
+    /// Mode observe: requests that would have been answered privately.
+    pub would_move_calls: u64,
+    /// Bytes of those requests.
+    pub would_move_bytes: u64,
+    /// Refills of private generators' buffers.
+    pub refills: u64,
+    /// Seeds of 32 bytes that the kernel gave to private generators.
+    pub reseeds: u64,
+}
+
+/// ownpool_fill: fills `dest` with `len` random bytes from this thread's private
+/// generator.
+///
+/// Returns 0, or -1 with errno set: EFAULT if `dest` cannot be written to, or
+/// whatever getrandom(2) says when there is neither a private generator nor a
+/// kernel that gives bytes (ENOSYS, EAGAIN). `len` may be 0; then `dest` is not
+/// looked at. Thread-safe, async-signal-safe, and safe after fork(2).
+///
+/// # Safety
+/// `dest` is writable for `len`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ownpool_fill(dest: *mut c_void, len: size_t) -> c_int {
+    if len.wrapping_sub(1) < thread::SMALL && serve::plain(dest, len) {
+        // SAFETY: the caller's contract.
+        if unsafe { thread::take(dest.cast(), len, Door::Api) } == Take::Done {
+            return 0;
+        }
+    }
+    // SAFETY: the caller's contract.
+    unsafe { fill_slowly(dest.cast(), len) }
+}
+
+/// # Safety
+/// As [`ownpool_fill`].
+#[inline(never)]
+unsafe extern "C" fn fill_slowly(mut dest: *mut u8, mut len: usize) -> c_int {
+    // Longer than any one request may be: piece by piece.
+    const PIECE: usize = 1 << 30;
+    while len > 0 {
+        let now = len.min(PIECE);
+        if !serve::plain(dest.cast(), now) {
+            real::raw::set_errno(libc::EFAULT);
+            return -1;
+        }
+        // SAFETY: the caller's contract.
+        if unsafe { !privately(dest, now) && !from_kernel(dest, now) } {
+            return -1;
+        }
+        // SAFETY: at most the end of the caller's memory.
+        dest = unsafe { dest.add(now) };
+        len -= now;
+    }
+    0
+}
+
+/// Fills from this thread's generator, giving it one if need be.
+///
+/// # Safety
+/// `dest` is writable for `len`.
+unsafe fn privately(dest: *mut u8, len: usize) -> bool {
+    let moved = match thread::standing() {
+        Standing::Moved => true,
+        Standing::Light | Standing::Noted => !confine::confined() && thread::move_here(),
+        Standing::Never => false,
+    };
+    // SAFETY: the caller's contract.
+    moved && unsafe { thread::fill(iter::once((dest, len)), len, Door::Api) }.is_ok()
+}
+
+/// Fills from getrandom(2), all of it, or sets errno.
+///
+/// # Safety
+/// `dest` is writable for `len`.
+unsafe fn from_kernel(dest: *mut u8, len: usize) -> bool {
+    let mut done = 0;
+    while done < len {
+        // SAFETY: within `dest`.
+        match unsafe { sys::getrandom(dest.add(done).cast(), len - done, 0) } {
+            Ok(got) => done += got,
+            Err(sys::Errno(libc::EINTR)) => {}
+            Err(sys::Errno(number)) => {
+                real::raw::set_errno(number);
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// ownpool_getrandom: getrandom(2) through the policy: light callers get the
+/// kernel's bytes, heavy ones their thread's private generator.
+///
+/// Arguments, result and errno as getrandom(2); `flags` are GRND_NONBLOCK,
+/// GRND_RANDOM (always the kernel) and GRND_INSECURE. Thread-safe,
+/// async-signal-safe, and safe after fork(2).
+///
+/// # Safety
+/// `dest` is writable for `len`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ownpool_getrandom(
+    dest: *mut c_void,
+    len: size_t,
+    flags: c_uint,
+) -> ssize_t {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let so_far = serve::quickly(dest, len, flags, Door::Api);
+        if so_far == Take::Done {
+            return len as ssize_t;
+        }
+        match serve::getrandom(dest, len, flags, Door::Api, 0, so_far) {
+            Outcome::Served(done) => done as ssize_t,
+            Outcome::FallThrough => real::getrandom(dest, len, flags),
+        }
+    }
+}
+
+/// ownpool_u32: a random number of 32 bits.
+///
+/// There is no error return: it waits until the kernel's generator is seeded,
+/// and ends the process with one line on descriptor 2 if getrandom(2) and
+/// /dev/urandom are both refused. Thread-safe, async-signal-safe, and safe after
+/// fork(2).
+#[unsafe(no_mangle)]
+pub extern "C" fn ownpool_u32() -> u32 {
+    let mut word = [0; 4];
+    // SAFETY: four bytes of our own.
+    if unsafe { thread::take(word.as_mut_ptr(), word.len(), Door::Api) } == Take::Done {
+        return u32::from_ne_bytes(word);
+    }
+    surely() as u32
+}
+
+/// ownpool_u64: a random number of 64 bits; otherwise as ownpool_u32().
+#[unsafe(no_mangle)]
+pub extern "C" fn ownpool_u64() -> u64 {
+    let mut word = [0; 8];
+    // SAFETY: eight bytes of our own.
+    if unsafe { thread::take(word.as_mut_ptr(), word.len(), Door::Api) } == Take::Done {
+        return u64::from_ne_bytes(word);
+    }
+    surely()
+}
+
+#[inline(never)]
+extern "C" fn surely() -> u64 {
+    let mut word = [0; 8];
+    // SAFETY: eight bytes of our own.
+    unsafe {
+        if !privately(word.as_mut_ptr(), word.len()) {
+            sure::fill(word.as_mut_ptr(), word.len());
+        }
+    }
+    u64::from_ne_bytes(word)
+}
+
+/// ownpool_uniform: a random number below `upper_bound`, each equally likely;
+/// 0 for bounds of 0 and 1. Otherwise as ownpool_u32().
+#[unsafe(no_mangle)]
+pub extern "C" fn ownpool_uniform(upper_bound: u32) -> u32 {
+    sure::uniform(upper_bound, || ownpool_u32())
+}
+
+/// ownpool_reseed: makes every thread's generator take fresh kernel bytes into
+/// its key before its next byte.
+///
+/// Call it when the process's memory may exist twice: after a virtual machine or
+/// a checkpoint was restored. It returns at once and cannot fail. Lock-free and
+/// async-signal-safe.
+#[unsafe(no_mangle)]
+pub extern "C" fn ownpool_reseed() {
+    thread::new_epoch();
+}
+
+/// ownpool_stats: writes this process's counts to `out`.
+///
+/// `size` is sizeof(struct ownpool_stats) as the caller was compiled with: that
+/// many bytes are written at the most, and fields that this library does not
+/// know are zeroed. Returns 0, or -1 with errno EINVAL if `out` is null or `size` is less than
+/// 8. Other threads may be counting meanwhile. Async-signal-safe.
+///
+/// # Safety
+/// `out` is null or writable for `size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ownpool_stats(out: *mut ownpool_stats, size: size_t) -> c_int {
+    if out.is_null() || size < mem::size_of::<u64>() {
+        real::raw::set_errno(libc::EINVAL);
+        return -1;
+    }
+    let now = thread::snapshot();
+    let stats = ownpool_stats {
+        threads_moved: now.threads_moved,
+        kernel_calls: now.kernel_calls,
+        kernel_bytes: now.kernel_bytes,
+        private_calls: now.private_calls,
+        private_bytes: now.private_bytes,
+        would_move_threads: now.would_move_threads,
+        would_move_calls: now.would_move_calls,
+        would_move_bytes: now.would_move_bytes,
+        refills: now.refills,
+        reseeds: now.reseeds,
+    };
+    // SAFETY: `size` bytes are the caller's; bytewise, since the caller may have
+    // aligned its struct as it likes.
+    unsafe {
+        ptr::write_bytes(out.cast::<u8>(), 0, size);
+        let known = size.min(mem::size_of::<ownpool_stats>());
+        ptr::copy_nonoverlapping((&raw const stats).cast::<u8>(), out.cast::<u8>(), known);
+    }
+    0
+}
+
+/// ownpool_set_mode: changes the mode of the whole process: "auto", "always",
+/// "vdso", "observe" or "off", as OWNPOOL_MODE.
+///
+/// Returns 0, or -1 with errno EINVAL for any other name or null. Every
+/// thread's next request is decided by the new mode. ownpool_fill() and the
+/// integer functions use the private generator in every mode. Lock-free.
+///
+/// # Safety
+/// `mode` is null or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ownpool_set_mode(mode: *const c_char) -> c_int {
+    let name = if mode.is_null() {
+        b""
+    } else {
+        // SAFETY: the caller's contract.
+        unsafe { CStr::from_ptr(mode) }.to_bytes()
+    };
+    match Mode::parse(name) {
+        Some(mode) => {
+            serve::set_mode(mode);
+            0
+        }
+        None => {
+            real::raw::set_errno(libc::EINVAL);
+            -1
+        }
+    }
+}
+
+/// ownpool_mode: the name of the mode in force, a static string.
+#[unsafe(no_mangle)]
+pub extern "C" fn ownpool_mode() -> *const c_char {
+    let name = match serve::mode() {
+        Mode::Off => c"off",
+        Mode::Auto => c"auto",
+        Mode::Always => c"always",
+        Mode::Vdso => c"vdso",
+        Mode::Observe => c"observe",
+    };
+    name.as_ptr()
+}
+
+/// ownpool_version: the library's version and the ChaCha20 backend in use, a
+/// static string such as "ownpool 0.1.0 (avx512)".
+#[unsafe(no_mangle)]
+pub extern "C" fn ownpool_version() -> *const c_char {
+    macro_rules! version {
+        ($backend:literal) => {
+            concat!("ownpool ", env!("CARGO_PKG_VERSION"), " (", $backend, ")\0").as_bytes()
+        };
+    }
+    let version = match thread::backend() {
+        Backend::Avx512 => version!("avx512"),
+        Backend::Avx2 => version!("avx2"),
+        Backend::Sse2 => version!("sse2"),
+        Backend::Soft => version!("soft"),
+    };
+    version.as_ptr().cast()
+}
