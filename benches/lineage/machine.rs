@@ -106,12 +106,13 @@ impl Machine {
         let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         format!(
-            "{}, family {}, model {}; {} cores, {} memory node(s){}; {}, {}, {}; Linux {}; load average {} before the run",
+            "{}, family {}, model {}; {} cores, {} memory node{}{}; {}, {}, {}; Linux {}; load average {} before the run",
             field("model name"),
             field("cpu family"),
             field("model\t"),
             self.cores.len(),
             self.real_nodes,
+            if self.real_nodes == 1 { "" } else { "s" },
             if flags.contains(" hypervisor ") {
                 ", virtual"
             } else {

@@ -34,7 +34,7 @@ const fn ms(ms: u64) -> Duration {
 }
 
 const FULL: Plan = Plan {
-    name: "full",
+    name: "Full run",
     rounds: 15,
     rate: ms(250),
     ints: ms(100),
@@ -44,7 +44,7 @@ const FULL: Plan = Plan {
 };
 
 const QUICK: Plan = Plan {
-    name: "quick",
+    name: "Quick run",
     rounds: 5,
     rate: ms(80),
     ints: ms(30),
@@ -55,7 +55,7 @@ const QUICK: Plan = Plan {
 
 /// Enough to pass through every line once.
 const GLANCE: Plan = Plan {
-    name: "glance",
+    name: "A glance",
     rounds: 1,
     rate: ms(5),
     ints: ms(2),

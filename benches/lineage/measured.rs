@@ -51,7 +51,6 @@ pub(crate) struct Observations {
     pub(crate) salted: Evenness,
     pub(crate) alone: Liveness,
     pub(crate) crowded: Liveness,
-    pub(crate) crowd: usize,
     /// Times that two readers of C5 met, and mix-backs that were forgotten.
     pub(crate) forgotten: (usize, usize),
     pub(crate) rest: FullBuffer,
@@ -193,7 +192,6 @@ pub(crate) fn measure(plan: Plan, ours: &Result<Ownpool, String>) -> Measured {
 fn observe(machine: &Machine, plan: Plan, ours: &Result<Ownpool, String>) -> Observations {
     let seed: [u8; 32] = fresh();
     let threads = machine.cores.len().max(2);
-    let crowd = 2 * machine.cores.len();
     // Up to 2^20 outputs in all, see `stress::collisions`.
     let each = plan.outputs.min((1 << 20) / threads);
     let c4 = AtomicPool::<false>::new(&seed);
@@ -222,8 +220,7 @@ fn observe(machine: &Machine, plan: Plan, ours: &Result<Ownpool, String>) -> Obs
         locked: evenness::locked_evenness(machine, plan.windows.min(1000)),
         salted: evenness::salted_evenness(machine, plan.windows),
         alone: stress::deferred_liveness(machine, 1, plan.load),
-        crowded: stress::deferred_liveness(machine, crowd, plan.load),
-        crowd,
+        crowded: stress::deferred_liveness(machine, 2 * machine.cores.len(), plan.load),
         forgotten: (
             plan.windows,
             stress::deferred_forgotten(machine, plan.windows),

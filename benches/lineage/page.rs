@@ -55,7 +55,7 @@ pub(crate) fn write(measured: &Measured) -> Result<(), String> {
 pub(crate) fn about(measured: &Measured) -> String {
     let plan = measured.plan;
     format!(
-        "{}. {} run: medians of {} interleaved rounds, {} ms a rate; {:.3} ticks of the time-stamp counter in a ns.",
+        "{}. {}: medians of {} interleaved rounds, {} ms a rate; {:.3} ticks of the time-stamp counter in a ns.",
         measured.machine,
         plan.name,
         plan.rounds,

@@ -59,7 +59,8 @@ fn pools(area: &Area<'_>, measured: &Measured) -> Drawn {
         .filter_map(|row| rates(row).ok())
         .flatten()
         .collect();
-    let low = all.iter().copied().fold(f64::MAX, f64::min) / 1.5;
+    // A power of ten: the axis has no marks below the first of these that it meets.
+    let low = 10_f64.powf(all.iter().copied().fold(f64::MAX, f64::min).log10().floor());
     let high = all.iter().copied().fold(f64::MIN, f64::max) * 1.5;
     let most = measured
         .threads

@@ -156,7 +156,7 @@ fn c5_lives_under_load() {
     let machine = Machine::new();
     for threads in [1, 2 * machine.cores.len()] {
         let fared = stress::deferred_liveness(&machine, threads, Duration::from_millis(300));
-        assert!(fared.fewest > 0, "{threads} threads: {fared:?}");
+        assert!(!fared.starved(), "{threads} threads: {fared:?}");
         // Each hash asks for one mix-back, and one may serve several.
         assert!(
             fared.mixes_per_hash > 0.0 && fared.mixes_per_hash <= 1.0,
@@ -172,7 +172,7 @@ fn c5_lives_under_load() {
 /// the benchmark, which is always optimised, counts them too.
 #[test]
 fn c5_forgets_no_mix_back() {
-    assert_eq!(stress::deferred_forgotten(&Machine::new(), 100_000), 0);
+    assert_eq!(stress::deferred_forgotten(&Machine::new(), 20_000), 0);
 }
 
 #[test]

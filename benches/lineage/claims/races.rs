@@ -57,14 +57,14 @@ pub(super) fn about(measured: &Measured, claims: &mut Vec<Claim>) {
         said: "the last one out may never get out",
         here: format!(
             "{} threads, {} reads: longest stay {} mix-backs (alone {}), {:.2} mix-backs a hash, slowest read {:.1} ms",
-            observed.crowd,
+            crowded.threads,
             crowded.reads,
             crowded.longest,
             observed.alone.longest,
             crowded.mixes_per_hash,
             crowded.slowest.as_secs_f64() * 1e3
         ),
-        verdict: verdict(crowded.fewest == 0),
+        verdict: verdict(crowded.starved()),
     });
     claims.push(Claim {
         label: "C5",
@@ -101,6 +101,6 @@ pub(super) fn about(measured: &Measured, claims: &mut Vec<Claim>) {
             observed.replace.busy * 100.0,
             observed.replace.made
         ),
-        verdict: verdict(observed.rest.stale > 0 && observed.replace.busy > 0.5),
+        verdict: verdict(observed.rest.stale > 0 && observed.replace.busy > 10.0 * observed.rest.busy),
     });
 }

@@ -128,6 +128,7 @@ pub(crate) fn collisions<P: Pool>(
 /// How C5 fared under load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Liveness {
+    pub(crate) threads: u64,
     pub(crate) reads: u64,
     /// Reads of the thread that got the fewest.
     pub(crate) fewest: u64,
@@ -137,6 +138,13 @@ pub(crate) struct Liveness {
     pub(crate) longest: u64,
     /// The slowest read, which includes time off the core where threads outnumber cores.
     pub(crate) slowest: Duration,
+}
+
+impl Liveness {
+    /// Whether some thread got less than a hundredth of its share: it was kept at work for others.
+    pub(crate) fn starved(&self) -> bool {
+        self.fewest * 100 * self.threads < self.reads
+    }
 }
 
 /// Everybody reads C5 single hashes for so long.
@@ -160,6 +168,7 @@ pub(crate) fn deferred_liveness(machine: &Machine, threads: usize, time: Duratio
     let reads: u64 = fared.iter().map(|&(reads, ..)| reads).sum();
     let mixes: u64 = fared.iter().map(|&(_, mixes, ..)| mixes).sum();
     Liveness {
+        threads: threads as u64,
         reads,
         fewest: fared
             .iter()
