@@ -46,12 +46,12 @@ pub(crate) fn stays_out(found: &Found, host: &Host, settings: &Settings<'_>) -> 
     let mut reasons = Vec::new();
     let argv0 = basename(found.argv0.as_bytes());
     let executable = basename(found.executed.as_os_str().as_bytes());
-    if !settings.acts_in(argv0, executable) {
+    if !settings.acts_in(&[argv0, executable]) {
         let names = match argv0 == executable {
             true => plain(argv0),
             false => format!("{} ({})", plain(argv0), plain(executable)),
         };
-        reasons.push(match settings.acts_in(b"", b"") {
+        reasons.push(match settings.acts_in(&[]) {
             true => format!(
                 "OWNPOOL_SKIP ({}) keeps the library out of {names}",
                 plain(settings.skip)
