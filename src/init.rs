@@ -21,6 +21,8 @@ static START: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_
 
 unsafe extern "C" fn start(argc: c_int, argv: *const *const c_char, envp: *const *const c_char) {
     real::resolve();
+    // SAFETY: a string that stays, or null.
+    sys::choose_fstat(unsafe { text_at(real::gnu_get_libc_version()) });
     // SAFETY: what the loader passes to constructors; AT_EXECFN is a string of
     // the process's own stack.
     let (argv0, executable) = unsafe {

@@ -7,11 +7,11 @@
 
 use super::policy;
 use crate::bucket::{Charge, Verdict};
-use crate::callers::{Note, note};
+use crate::callers::{self, Note, note};
 use crate::settings::Mode;
 use crate::stats::{self, Door, Reason};
 use crate::thread::{self, Standing, Tls};
-use crate::{confine, probes, report, vdso};
+use crate::{confine, probes, vdso};
 
 /// Judges a request of the getrandom family: `Ok` if this thread has a page and
 /// may use it.
@@ -61,17 +61,8 @@ pub(super) fn over(
 /// A thread that has a page leaves the fast path.
 #[inline]
 pub(super) fn moved(len: usize, door: Door, caller: usize) -> Result<(), Reason> {
-    if report::wanted() {
-        let (calls, bytes) = thread::drawn_with(len);
-        note(&Note {
-            caller,
-            door,
-            len,
-            calls,
-            bytes,
-            thread: Tls::here() as usize,
-            moved: true,
-        });
+    if callers::wanted() {
+        thread::note_moved(len, door, caller);
     }
     if thread::forgives() && thread::forgive(&policy()) {
         Err(Reason::Light)
@@ -83,7 +74,7 @@ pub(super) fn moved(len: usize, door: Door, caller: usize) -> Result<(), Reason>
 /// Notes the site of a call that was judged.
 #[inline]
 pub(super) fn seen(len: usize, door: Door, caller: usize, moved: bool) {
-    if report::wanted() {
+    if callers::wanted() {
         let thread = Tls::here() as usize;
         note(&Note {
             caller,

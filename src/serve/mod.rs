@@ -147,7 +147,7 @@ pub(crate) unsafe fn getrandom(
     // SAFETY: the caller's contract; the range is plain.
     let done = unsafe {
         match mode {
-            Mode::Vdso => thread::fill_by_vdso(dest.cast(), len, flags, door),
+            Mode::Vdso => thread::fill_by_vdso(iter::once((dest.cast(), len)), flags, door),
             _ => thread::fill(iter::once((dest.cast(), len)), len, door).map(|()| len),
         }
     };

@@ -96,7 +96,9 @@ pub(crate) unsafe fn read(fd: c_int, wanted: &impl Pieces, caller: usize) -> Out
     // SAFETY: the caller's contract; every piece is plain.
     let done = unsafe {
         match mode {
-            Mode::Vdso => read_by_vdso(wanted),
+            // A read of the device never waits for the kernel's generator to be
+            // seeded: if it is not, the real read knows what to do.
+            Mode::Vdso => thread::fill_by_vdso(wanted.pieces(), libc::GRND_NONBLOCK, Door::Read),
             _ if first_len == len && len <= SMALL => take_or_fill(first, len),
             _ => thread::fill(wanted.pieces(), len, Door::Read).map(|()| len),
         }
@@ -123,18 +125,6 @@ unsafe fn take_or_fill(dest: *mut u8, len: usize) -> Result<usize, Reason> {
             }
         }
     }
-}
-
-/// # Safety
-/// As [`read`], and every piece is plain.
-unsafe fn read_by_vdso(wanted: &impl Pieces) -> Result<usize, Reason> {
-    let mut total = 0;
-    for (dest, len) in wanted.pieces() {
-        // SAFETY: the caller's contract. A later piece that is refused makes the
-        // kernel answer the whole request anew.
-        total += unsafe { thread::fill_by_vdso(dest, len, 0, Door::Read)? };
-    }
-    Ok(total)
 }
 
 /// Judges a read, and asks what the descriptor is only if the caller is over its

@@ -141,6 +141,7 @@ unsafe fn leave(tls: *mut Tls, home: usize) {
         Tls::set_home(tls, tls::NEVER);
         fence();
         if page as usize > tls::NOTED {
+            page::note_rest(page);
             stats::retire(&read_volatile(&raw const (*page).counts));
             page::give_back(owned);
         }

@@ -29,6 +29,7 @@ mod tls;
 pub(crate) use life::{backend, forgive, forgives, move_here, start};
 pub(crate) use tls::Tls;
 
+use crate::callers::{self, Note};
 use crate::stats::{Door, Reason, Snapshot};
 use crate::{crng, vdso};
 use core::ffi::c_uint;
@@ -203,15 +204,15 @@ pub(crate) unsafe fn fill(
     }
 }
 
-/// Mode `vdso`: the kernel's own generator, with a state in this thread's page.
-/// The result of getrandom(2), or why there is none.
+/// Mode `vdso`: the kernel's own generator, with a state in this thread's page,
+/// for every piece in turn, as one request. The result of getrandom(2), or why
+/// there is none. A piece that is cut short is the last one.
 ///
 /// # Safety
-/// `dest` is writable for `len`.
+/// Every piece is writable for its length.
 #[inline(never)]
 pub(crate) unsafe fn fill_by_vdso(
-    dest: *mut u8,
-    len: usize,
+    pieces: impl Iterator<Item = (*mut u8, usize)>,
     flags: c_uint,
     door: Door,
 ) -> Result<usize, Reason> {
@@ -225,8 +226,19 @@ pub(crate) unsafe fn fill_by_vdso(
             return Err(Reason::Busy);
         }
         fence();
-        let drawn = vdso::getrandom(dest, len, flags, refill::vdso_state(page)).unwrap_or(-1);
-        let done = usize::try_from(drawn).map_err(|_| Reason::Unseeded);
+        let mut done = Ok(0);
+        for (dest, len) in pieces {
+            let drawn = vdso::getrandom(dest, len, flags, refill::vdso_state(page)).unwrap_or(-1);
+            let so_far = done.unwrap_or(0);
+            match usize::try_from(drawn) {
+                Ok(drawn) => done = Ok(so_far + drawn),
+                Err(_) if so_far == 0 => done = Err(Reason::Unseeded),
+                Err(_) => {}
+            }
+            if drawn != len as isize {
+                break;
+            }
+        }
         if let Ok(done) = done {
             count(page, done, door);
         }
@@ -258,28 +270,47 @@ pub(crate) fn standing() -> Standing {
     }
 }
 
-/// Calls and bytes that this moved thread has drawn since it was last asked, a
-/// call of `len` bytes that is about to be answered included: what the call site
-/// that asks now is noted for.
-pub(crate) fn drawn_with(len: usize) -> (u64, u64) {
+/// Notes the site of a call of `len` bytes that leaves the fast path and is about
+/// to be answered. A call that always does (a read, a large request) stands for
+/// itself; one that met a short buffer stands for all that this moved thread has
+/// drawn by the fast path since its last note.
+pub(crate) fn note_moved(len: usize, door: Door, caller: usize) {
+    let tls = Tls::here();
     // SAFETY: this thread's own words and page. A page that is wiped meanwhile
     // gives small numbers.
     unsafe {
-        let page = Tls::home(Tls::here()) as *mut Page;
+        let page = Tls::home(tls) as *mut Page;
         if page as usize <= tls::NOTED {
-            return (0, 0);
+            return;
         }
-        let counts = read_volatile(&raw const (*page).counts);
-        let calls = counts.calls.iter().sum::<u64>() + 1;
-        let bytes = counts.bytes.saturating_add(len as u64);
-        let since = (
-            calls.saturating_sub(read_volatile(&raw const (*page).noted_calls)),
-            bytes.saturating_sub(read_volatile(&raw const (*page).noted_bytes)),
-        );
-        write_volatile(&raw mut (*page).noted_calls, calls);
-        write_volatile(&raw mut (*page).noted_bytes, bytes);
-        since
+        let alone = door == Door::Read || len > SMALL;
+        let (calls, bytes) = match alone {
+            true => page::note_one(page, len as u64),
+            false => page::take_unnoted(page, 1, len as u64),
+        };
+        let thread = tls as usize;
+        let row = callers::note(&Note {
+            caller,
+            door,
+            len,
+            calls,
+            bytes,
+            thread,
+            moved: true,
+        });
+        // What is drawn by the fast path later and never noted belongs to the
+        // last that was, or, for want of one, to whoever was noted first.
+        if !alone || read_volatile(&raw const (*page).noted_row) == 0 {
+            write_volatile(&raw mut (*page).noted_row, row as u64 + 1);
+        }
     }
+}
+
+/// Notes what threads that still run have drawn since their last note. At the
+/// end of the process only: a thread's own note at the same moment may be lost.
+pub(crate) fn note_rest() {
+    // SAFETY: pages are never unmapped.
+    page::each(|page| unsafe { page::note_rest(page) });
 }
 
 /// `observe`: this thread would have been moved. True the first time.
@@ -296,6 +327,8 @@ pub(crate) fn new_epoch() {
 /// The counts of the process and of every page in use.
 pub(crate) fn snapshot() -> Snapshot {
     let mut now = Snapshot::of_process();
-    page::each_counts(|counts| now.add(counts));
+    // SAFETY: pages are never unmapped. Owners may be counting meanwhile; every
+    // word is one access, so a count is old or new.
+    page::each(|page| now.add(&unsafe { read_volatile(&raw const (*page).counts) }));
     now
 }
