@@ -9,7 +9,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test that cannot go on ends where it stands"
+    reason = "a test that cannot go on fails"
 )]
 
 mod support;
