@@ -7,9 +7,9 @@
 //! urandom again. Random bytes are told from others with odds below 2^-40 a check.
 #![allow(clippy::expect_used, clippy::panic, reason = "a failed test panics")]
 
-mod support;
 #[path = "support/program.rs"]
 mod program;
+mod support;
 
 use program::{bare, build, number_after, preloaded, says};
 use support::gcc;

@@ -114,3 +114,13 @@ static inline int is_random(const void *bytes, int not_this) {
     for (int i = 0; i < 64; i++) zeros += at[i] == 0, same += at[i] == not_this;
     return zeros <= 8 && same <= 8;
 }
+
+/* Whether a filter was in force when the program started: then only fstat asks, and a
+   bad pointer is not seen beforehand. */
+static inline int filtered(void) {
+    char status[4096] = "";
+    int fd = RAW(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY, 0, 0, 0);
+    long got = RAW(SYS_read, fd, status, sizeof status - 1, 0, 0, 0);
+    RAW(SYS_close, fd, 0, 0, 0, 0, 0);
+    return got <= 0 || !strstr(status, "\nSeccomp:\t0");
+}
