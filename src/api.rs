@@ -187,23 +187,19 @@ pub unsafe extern "C" fn ownpool_getrandom(
 /// Thread-safe, async-signal-safe, and safe after fork(2).
 #[unsafe(no_mangle)]
 pub extern "C" fn ownpool_u32() -> u32 {
-    let mut word = [0; 4];
-    // SAFETY: four bytes of our own.
-    if unsafe { thread::take(word.as_mut_ptr(), word.len(), Door::Api) } == Take::Done {
-        return u32::from_ne_bytes(word);
+    match thread::take_u32(Door::Api) {
+        Some(word) => word,
+        None => surely() as u32,
     }
-    surely() as u32
 }
 
 /// ownpool_u64: a random number of 64 bits; otherwise as ownpool_u32().
 #[unsafe(no_mangle)]
 pub extern "C" fn ownpool_u64() -> u64 {
-    let mut word = [0; 8];
-    // SAFETY: eight bytes of our own.
-    if unsafe { thread::take(word.as_mut_ptr(), word.len(), Door::Api) } == Take::Done {
-        return u64::from_ne_bytes(word);
+    match thread::take_u64(Door::Api) {
+        Some(word) => word,
+        None => surely(),
     }
-    surely()
 }
 
 #[inline(never)]

@@ -160,7 +160,7 @@ pub(crate) unsafe fn getrandom(
 #[inline]
 fn fall_through(len: usize, door: Door, reason: Reason) -> Outcome {
     stats::count_kernel(Tls::here() as usize, door, len, reason);
-    if !matches!(reason, Reason::Light | Reason::Mode) {
+    if !matches!(reason, Reason::Light | Reason::Mode | Reason::Observed) {
         probes::fell_through(reason, len);
     }
     Outcome::FallThrough

@@ -48,6 +48,44 @@ pub(super) unsafe fn hand_out(mut from: *mut u8, mut dest: *mut u8, mut len: usi
     }
 }
 
+/// Takes and erases 4 bytes.
+///
+/// # Safety
+/// `from` is readable and writable for 4 bytes.
+#[inline(always)]
+pub(super) unsafe fn word_32(from: *mut u8) -> u32 {
+    let word;
+    // SAFETY: the caller's contract.
+    unsafe {
+        asm!(
+            "mov {word:e}, dword ptr [{from}]",
+            "mov dword ptr [{from}], 0",
+            from = in(reg) from, word = out(reg) word,
+            options(nostack, preserves_flags),
+        );
+    }
+    word
+}
+
+/// Takes and erases 8 bytes.
+///
+/// # Safety
+/// `from` is readable and writable for 8 bytes.
+#[inline(always)]
+pub(super) unsafe fn word_64(from: *mut u8) -> u64 {
+    let word;
+    // SAFETY: the caller's contract.
+    unsafe {
+        asm!(
+            "mov {word}, qword ptr [{from}]",
+            "mov qword ptr [{from}], 0",
+            from = in(reg) from, word = out(reg) word,
+            options(nostack, preserves_flags),
+        );
+    }
+    word
+}
+
 /// # Safety
 /// As [`hand_out`], for 64 bytes, on a processor with AVX-512 F.
 #[inline(always)]

@@ -206,6 +206,7 @@ pub(crate) fn start(settings: &Settings<'_>) {
     BACKEND.store(backend as u8, Ordering::Relaxed);
     handout::WIDE.store(backend == Backend::Avx512, Ordering::Relaxed);
     FIRST.store(Tls::here() as usize, Ordering::Relaxed);
+    stats::start(Tls::here() as usize);
     // Numbers of 32 and more live in a second-level block that glibc allocates
     // on first use: with malloc, in the middle of somebody's draw.
     let mut key = 0;

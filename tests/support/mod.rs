@@ -3,6 +3,13 @@
 //! `cargo test` builds neither in release form, and a `target/debug/libownpool.so` may be
 //! of any age. So cargo itself is asked to build them and to say where they are. Several
 //! test programs may ask at once: cargo's own lock lets one build, the others find it done.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on ends where it stands"
+)]
 #![allow(dead_code, reason = "each test program uses its own part")]
 
 use std::path::{Path, PathBuf};
