@@ -465,6 +465,40 @@ fn standard_error_is_written_only_while_it_is_what_it_was() {
     assert_eq!(succeeds(&mut shell), "");
 }
 
+/// A pipe whose reader is gone.
+fn broken_pipe() -> std::io::PipeWriter {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    writer
+}
+
+#[test]
+fn a_line_that_cannot_be_written_does_not_end_the_program() {
+    let place = Place::new();
+    // SIGPIPE would, and SIGXFSZ where files may not grow. Both lines that the
+    // library writes: when it starts, and when the program ends.
+    for (name, value) in [
+        ("OWNPOOL_FOO", "1"),
+        ("OWNPOOL_VERBOSE", "1"),
+        ("OWNPOOL_STATS", "stderr"),
+    ] {
+        let mut command = place.draws(&["many", "300"]);
+        let status = command.env(name, value).stderr(broken_pipe()).status();
+        assert_eq!(status.unwrap().code(), Some(0), "{name}");
+    }
+    let mut shell = bare(Path::new("/bin/bash"));
+    let script =
+        "ulimit -f 0; HOOKED=1 OWNPOOL_STATS=\"$3\" LD_PRELOAD=\"$1\" exec \"$2\" many 300";
+    shell.args(["-c", script, "bash"]).arg(support::library());
+    shell.arg(&place.draws).arg(place.path("report"));
+    assert_eq!(succeeds(&mut shell), "");
+    // The program's own broken pipe ends it as ever: its mask is what it was.
+    let mut command = place.draws(&["own_pipe"]);
+    command.env("OWNPOOL_FOO", "1").stderr(broken_pipe());
+    let ended = ran(command.env("OWNPOOL_VERBOSE", "1").stdout(broken_pipe()));
+    assert_eq!(ended.status, -libc::SIGPIPE);
+}
+
 #[test]
 fn no_report_after_other_endings_and_none_of_nothing() {
     let place = Place::new();
