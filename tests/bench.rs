@@ -23,7 +23,7 @@ fn installed(with_library: bool) -> tempfile::TempDir {
     let prefix = tempfile::tempdir().unwrap();
     fs::create_dir(prefix.path().join("bin")).unwrap();
     fs::create_dir(prefix.path().join("lib")).unwrap();
-    fs::copy(support::command(), prefix.path().join("bin/ownpool")).unwrap();
+    support::copy_program(&support::command(), &prefix.path().join("bin/ownpool"));
     if with_library {
         fs::copy(support::library(), prefix.path().join("lib/libownpool.so")).unwrap();
     }

@@ -115,7 +115,7 @@ fn refused(program: &Path, reason: &str) {
 
 fn file(folder: &Path, name: &str, contents: impl AsRef<[u8]>, mode: u32) -> PathBuf {
     let path = folder.join(name);
-    std::fs::write(&path, contents).unwrap();
+    support::write_script(&path, contents.as_ref());
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
     path
 }
@@ -573,7 +573,7 @@ fn settings_of_the_environment_count() {
     );
     no_effect(&script, "OWNPOOL_SKIP");
     let renamed = folder.path().join("gpg");
-    std::fs::copy(&draws, &renamed).unwrap();
+    support::copy_program(&draws, &renamed);
     no_effect(&renamed, "OWNPOOL_SKIP");
 }
 

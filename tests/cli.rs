@@ -22,7 +22,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use support::{command, installed, library};
+use support::{command, copy_program, installed, library};
 
 /// `ownpool run` with these arguments, in an environment without settings.
 fn run<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(arguments: I) -> Output {
@@ -53,7 +53,7 @@ fn text(bytes: &[u8]) -> String {
 fn installed_as(root: &Path, library_in: Option<&str>) -> PathBuf {
     let bin = root.join("bin");
     std::fs::create_dir_all(&bin).unwrap();
-    std::fs::copy(command(), bin.join("ownpool")).unwrap();
+    copy_program(&command(), &bin.join("ownpool"));
     if let Some(folder) = library_in {
         std::fs::create_dir_all(root.join(folder)).unwrap();
         std::fs::copy(library(), root.join(folder).join("libownpool.so")).unwrap();

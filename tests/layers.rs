@@ -22,8 +22,8 @@ const PICTURE: &str = "
     api      > serve thread real confine settings stats sure sys
     init     > serve thread real urandom callers report settings stats sys text vdso
     report   > serve thread confine callers modules settings stats sys text
-    serve    > thread urandom real confine bucket callers probes settings stats vdso
-    thread   > real bucket callers crng probes settings stats sys vdso
+    serve    > apart thread urandom real confine bucket callers probes settings stats vdso
+    thread   > apart real bucket callers crng probes settings stats sys vdso
     urandom  > confine sys
     confine  > sys
     real     > elf sure sys
@@ -31,6 +31,7 @@ const PICTURE: &str = "
     probes   > stats
     sure     > sys
     vdso     > elf settings
+    apart    >
     bucket   >
     crng     >
     elf      >

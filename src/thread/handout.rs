@@ -11,11 +11,12 @@
 //! erased, since its two moves overlap. Vector registers throughout: the fast
 //! path then needs no register that it would have to save.
 
+use crate::apart::Apart;
 use core::arch::asm;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Whether the processor has AVX-512 F. Set once, before anybody draws.
-pub(super) static WIDE: AtomicBool = AtomicBool::new(false);
+pub(super) static WIDE: Apart<AtomicBool> = Apart(AtomicBool::new(false));
 
 /// Moves `len` bytes from `from` to `dest`, erasing them.
 ///

@@ -30,6 +30,7 @@ pub(crate) use crate::crng::keystream::Backend;
 pub(crate) use life::{backend, forgive, forgives, move_here, start};
 pub(crate) use tls::Tls;
 
+use crate::apart::Apart;
 use crate::callers::{self, Note};
 use crate::stats::{Door, Reason, Snapshot};
 use crate::{crng, vdso};
@@ -41,7 +42,7 @@ use page::Page;
 /// The magic of pages that are seeded: `ownpool_reseed` and a change of mode
 /// move it on, and every page reseeds before its next byte. The hot path needs
 /// no further branch for either.
-static EPOCH: AtomicU64 = AtomicU64::new(0x6c6f_6f70_6e77_6f01);
+static EPOCH: Apart<AtomicU64> = Apart(AtomicU64::new(0x6c6f_6f70_6e77_6f01));
 
 /// Limits that only generators need; written once, by `init`.
 pub(crate) struct Limits {

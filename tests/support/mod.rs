@@ -199,3 +199,23 @@ pub(crate) fn reports(path: &Path) -> Vec<serde_json::Value> {
         .map(|line| serde_json::from_str(line).expect("a report is a line of JSON"))
         .collect()
 }
+
+/// Copies a program that will be run at once. By cp(1), not in this process: a
+/// test beside this one may fork while the copy is open for writing, and its
+/// child's inherited descriptor would make the program "busy" (ETXTBSY, execve(2)).
+pub(crate) fn copy_program(from: &Path, to: &Path) {
+    let status = Command::new("cp").arg(from).arg(to).status();
+    assert!(
+        status.is_ok_and(|status| status.success()),
+        "cp to {}",
+        to.display()
+    );
+}
+
+/// Writes a script that will be run at once, for the same reason by another process.
+pub(crate) fn write_script(path: &Path, contents: &[u8]) {
+    let draft = path.with_extension("draft");
+    std::fs::write(&draft, contents).expect("a script can be written");
+    copy_program(&draft, path);
+    std::fs::remove_file(&draft).expect("the draft goes");
+}
