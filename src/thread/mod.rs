@@ -224,6 +224,9 @@ pub(crate) unsafe fn fill(
     // SAFETY: the pieces are the caller's contract; the page is ours within `with_page`.
     unsafe {
         with_page(len, door, |page| {
+            // Once, before the first piece: a seed writes the magic, and one between
+            // two pieces would vouch for an earlier piece that a wipe had zeroed.
+            refill::seed_if_due(page)?;
             for (dest, len) in pieces {
                 refill::fill(page, dest, len)?;
             }

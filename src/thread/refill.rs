@@ -28,17 +28,28 @@ use core::sync::atomic::Ordering::Relaxed;
 /// 340 by the system call, against 2,300 for the keystream (measured, AVX-512).
 const FRESH: usize = 16 << 10;
 
-/// Seeds the page if need be and writes `len` bytes to `dest`: whole strides
-/// straight from a subkey, the rest from the buffer.
+/// Seeds the page if this epoch has not. Once a request, before its first byte.
 ///
 /// # Safety
-/// `page` is this thread's, its slot taken; `dest` is writable for `len`.
-pub(super) unsafe fn fill(page: *mut Page, mut dest: *mut u8, len: usize) -> Result<(), Reason> {
-    // SAFETY: the page is ours; `dest` is only stepped within `len`.
+/// `page` is this thread's, its slot taken.
+pub(super) unsafe fn seed_if_due(page: *mut Page) -> Result<(), Reason> {
+    // SAFETY: the page is ours.
     unsafe {
         if read_volatile(&raw const (*page).magic) != current_epoch() {
             seed(page)?;
         }
+    }
+    Ok(())
+}
+
+/// Writes `len` bytes to `dest`: whole strides straight from a subkey, the rest
+/// from the buffer. Good only if the magic is still there after the last piece.
+///
+/// # Safety
+/// As [`seed_if_due`], which came before; `dest` is writable for `len`.
+pub(super) unsafe fn fill(page: *mut Page, mut dest: *mut u8, len: usize) -> Result<(), Reason> {
+    // SAFETY: the page is ours; `dest` is only stepped within `len`.
+    unsafe {
         let mut rest = len;
         if len >= STRIDE {
             let strides = len - len % STRIDE;
@@ -76,7 +87,7 @@ pub(super) unsafe fn bytes(page: *mut Page) -> *mut u8 {
 /// The first seed of this epoch, and a refill from it.
 ///
 /// # Safety
-/// As [`fill`].
+/// As [`seed_if_due`].
 #[cold]
 unsafe fn seed(page: *mut Page) -> Result<(), Reason> {
     // SAFETY: the page is ours.
