@@ -116,8 +116,7 @@ unsafe fn privately(dest: *mut u8, len: usize) -> Result<(), Reason> {
         Standing::Light | Standing::Noted => Err(Reason::Unseeded),
     };
     // SAFETY: the caller's contract.
-    let done =
-        moved.and_then(|()| unsafe { thread::fill(iter::once((dest, len)), len, Door::Api) });
+    let done = moved.and_then(|()| unsafe { thread::fill(iter::once((dest, len)), Door::Api) });
     if let Err(reason) = done {
         stats::count_kernel(Tls::here() as usize, Door::Api, len, reason);
     }

@@ -150,7 +150,7 @@ pub(crate) unsafe fn getrandom(
     let done = unsafe {
         match mode {
             Mode::Vdso => thread::fill_by_vdso(iter::once((dest.cast(), len)), flags, door),
-            _ => thread::fill(iter::once((dest.cast(), len)), len, door).map(|()| len),
+            _ => thread::fill(iter::once((dest.cast(), len)), door).map(|()| len),
         }
     };
     match done {

@@ -153,7 +153,7 @@ unsafe fn leave(tls: *mut Tls, home: usize) {
         fence();
         if page as usize > tls::NOTED {
             page::note_rest(page);
-            stats::retire(&read_volatile(&raw const (*page).counts));
+            stats::retire(&page::counts(page));
             page::give_back(owned);
         }
         Tls::set_home(tls, home);
@@ -181,7 +181,7 @@ pub(crate) fn forgive(policy: &bucket::Policy) -> bool {
         if page.is_null() {
             return false;
         }
-        let bytes = read_volatile(&raw const (*page).counts.bytes);
+        let bytes = page::handed_out(page);
         let since = bytes.saturating_sub(read_volatile(&raw const (*page).conduct_bytes));
         write_volatile(&raw mut (*page).conduct_bytes, bytes);
         let forgiven = (*page).conduct.note(policy, since, now_ms) >= forgive_ms;

@@ -138,11 +138,11 @@ unsafe fn take_by(len: usize, door: Door, move_out: impl FnOnce(*mut u8)) -> Tak
         fence();
         if read_volatile(&raw const (*page).magic) != current_epoch() {
             // 5
-            forget(page);
+            forget(page, page::handed_out(page).wrapping_sub(len as u64));
             Tls::put_slot(tls, page);
             return Take::Lost;
         }
-        count(page, len, door);
+        count(page, door);
         fence();
         Tls::put_slot(tls, page); // 6
         Take::Done
@@ -155,7 +155,6 @@ unsafe fn take_by(len: usize, door: Door, move_out: impl FnOnce(*mut u8)) -> Tak
 /// # Safety
 /// `work` may use the page it is given and nothing of it afterwards.
 unsafe fn with_page(
-    len: usize,
     door: Door,
     work: impl FnOnce(*mut Page) -> Result<(), Reason>,
 ) -> Result<(), Reason> {
@@ -167,14 +166,15 @@ unsafe fn with_page(
             return Err(Reason::Busy);
         }
         fence();
+        let before = page::handed_out(page);
         let mut outcome = work(page);
         fence();
         if outcome.is_ok() && read_volatile(&raw const (*page).magic) != current_epoch() {
             outcome = Err(Reason::Unseeded);
         }
         match outcome {
-            Ok(()) => count(page, len, door),
-            Err(_) => forget(page),
+            Ok(()) => count(page, door),
+            Err(_) => forget(page, before),
         }
         fence();
         Tls::put_slot(tls, page);
@@ -182,31 +182,37 @@ unsafe fn with_page(
     }
 }
 
-/// The page is unseeded from here on.
+/// The page is unseeded from here on, and has handed out this many bytes.
 ///
 /// # Safety
 /// The page is this thread's, its slot taken.
 #[cold]
-unsafe fn forget(page: *mut Page) {
+unsafe fn forget(page: *mut Page, handed_out: u64) {
     // SAFETY: the caller's contract.
     unsafe {
+        // A page that was wiped, in a forked child say, starts its counts anew.
+        let wiped = read_volatile(&raw const (*page).magic) == 0;
         write_volatile(&raw mut (*page).available, 0);
+        write_volatile(
+            &raw mut (*page).counts.bytes,
+            if wiped { 0 } else { handed_out },
+        );
         write_volatile(&raw mut (*page).magic, 0);
     }
 }
 
+/// Counts a request. Its bytes need no counting: `available` went down by them.
+///
 /// # Safety
 /// The page is this thread's, its slot taken.
 #[inline(always)]
-unsafe fn count(page: *mut Page, len: usize, door: Door) {
+unsafe fn count(page: *mut Page, door: Door) {
     // SAFETY: the caller's contract; a door is an index of `calls`.
     unsafe {
         let calls = (&raw mut (*page).counts.calls)
             .cast::<u64>()
             .add(door as usize);
         write_volatile(calls, read_volatile(calls) + 1);
-        let bytes = &raw mut (*page).counts.bytes;
-        write_volatile(bytes, read_volatile(bytes) + len as u64);
     }
 }
 
@@ -214,16 +220,15 @@ unsafe fn count(page: *mut Page, len: usize, door: Door) {
 /// good, or the kernel answers all of it.
 ///
 /// # Safety
-/// Every piece is writable for its length, and `len` is their sum.
+/// Every piece is writable for its length.
 #[inline(never)]
 pub(crate) unsafe fn fill(
     pieces: impl Iterator<Item = (*mut u8, usize)>,
-    len: usize,
     door: Door,
 ) -> Result<(), Reason> {
     // SAFETY: the pieces are the caller's contract; the page is ours within `with_page`.
     unsafe {
-        with_page(len, door, |page| {
+        with_page(door, |page| {
             // Once, before the first piece: a seed writes the magic, and one between
             // two pieces would vouch for an earlier piece that a wipe had zeroed.
             refill::seed_if_due(page)?;
@@ -271,7 +276,9 @@ pub(crate) unsafe fn fill_by_vdso(
             }
         }
         if let Ok(done) = done {
-            count(page, done, door);
+            let bytes = &raw mut (*page).counts.bytes;
+            write_volatile(bytes, read_volatile(bytes) + done as u64);
+            count(page, door);
         }
         fence();
         Tls::put_slot(tls, page);
@@ -358,8 +365,7 @@ pub(crate) fn new_epoch() {
 /// The counts of the process and of every page in use.
 pub(crate) fn snapshot() -> Snapshot {
     let mut now = Snapshot::of_process();
-    // SAFETY: pages are never unmapped. Owners may be counting meanwhile; every
-    // word is one access, so a count is old or new.
-    page::each(|page| now.add(&unsafe { read_volatile(&raw const (*page).counts) }));
+    // SAFETY: pages are never unmapped.
+    page::each(|page| now.add(&unsafe { page::counts(page) }));
     now
 }

@@ -135,6 +135,50 @@ pub(super) fn each(mut each: impl FnMut(*mut Page)) {
     }
 }
 
+/// How many bytes this page has handed out. `counts.bytes` has those that it can
+/// still hand out too, so that handing out need not count.
+///
+/// # Safety
+/// `page` is a state page.
+#[inline(always)]
+pub(super) unsafe fn handed_out(page: *const Page) -> u64 {
+    // SAFETY: the caller's contract. The owner may be drawing meanwhile.
+    unsafe {
+        let bytes = ptr::read_volatile(&raw const (*page).counts.bytes);
+        bytes.saturating_sub(ptr::read_volatile(&raw const (*page).available))
+    }
+}
+
+/// Sets how many bytes can still be handed out, without handing any out.
+///
+/// # Safety
+/// The page is this thread's, its slot taken.
+#[inline(always)]
+pub(super) unsafe fn make_available(page: *mut Page, available: u64) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let handed_out = handed_out(page);
+        ptr::write_volatile(&raw mut (*page).available, available);
+        ptr::write_volatile(&raw mut (*page).counts.bytes, handed_out + available);
+    }
+}
+
+/// What this page's generator has done. Its owner may be counting meanwhile; every
+/// word is one access, so a count is old or new.
+///
+/// # Safety
+/// `page` is a state page.
+pub(super) unsafe fn counts(page: *const Page) -> Private {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let counts = ptr::read_volatile(&raw const (*page).counts);
+        Private {
+            bytes: handed_out(page),
+            ..counts
+        }
+    }
+}
+
 /// Calls and bytes that this page has counted since a call site was last noted
 /// for them, and these further ones that are about to be.
 ///
@@ -143,7 +187,7 @@ pub(super) fn each(mut each: impl FnMut(*mut Page)) {
 pub(super) unsafe fn take_unnoted(page: *mut Page, calls: u64, bytes: u64) -> (u64, u64) {
     // SAFETY: the caller's contract.
     unsafe {
-        let counts = ptr::read_volatile(&raw const (*page).counts);
+        let counts = counts(page);
         let calls = counts.calls.iter().sum::<u64>().saturating_add(calls);
         let bytes = counts.bytes.saturating_add(bytes);
         let since = (
