@@ -1,0 +1,152 @@
+//! Asking can fail: then the kernel answers, and the bytes are right all the same.
+//!
+//! A tracer gives errors in the place of the n-th fstat or ioctl of the library, once or
+//! from then on, while `tests/c/confinement.c` reads by every length that takes another
+//! path and judges every byte. Random bytes are told from others with odds below 2^-40 a
+//! check.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+#[path = "support/program.rs"]
+mod program;
+mod support;
+#[path = "support/trace.rs"]
+mod trace;
+
+use program::{build, number_after, preloaded};
+use std::path::Path;
+use trace::{Call, Trace};
+
+/// What the library asks with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Question {
+    Fstat,
+    Ioctl,
+}
+
+impl Question {
+    /// About a descriptor that the program opened; those of the start are others.
+    fn is(self, call: &Call) -> bool {
+        let number = match self {
+            Question::Fstat => [libc::SYS_fstat, libc::SYS_newfstatat],
+            Question::Ioctl => [libc::SYS_ioctl; 2],
+        };
+        call.by_library() && number.contains(&call.number) && (3..1000).contains(&call.args[0])
+    }
+}
+
+/// Runs the reader, giving errors to those questions that `fails` picks by their number
+/// from 1 on.
+fn run(program: &Path, question: Question, errno: i32, fails: impl Fn(u32) -> bool) -> Trace {
+    let mut asked = 0;
+    let mut command = preloaded(program, &[("OWNPOOL_MODE", "always")]);
+    let trace = trace::run(command.arg("heavy"), |call| {
+        asked += u32::from(question.is(call));
+        (question.is(call) && fails(asked)).then_some(-i64::from(errno))
+    });
+    assert!(
+        trace.succeeded() && trace.stderr.starts_with("lives, hook present"),
+        "{question:?} {errno}: {:x} {}",
+        trace.status,
+        trace.stderr
+    );
+    trace
+}
+
+fn served(trace: &Trace) -> u64 {
+    number_after(&trace.stderr, "served")
+}
+
+/// Reads that reached the kernel.
+fn kernel_reads(trace: &Trace) -> usize {
+    let reads = |call: &&Call| call.number == libc::SYS_read && call.args[0] == 3;
+    trace.calls.iter().filter(reads).count()
+}
+
+const ERRNOS: [i32; 9] = [
+    libc::EPERM,
+    libc::EINTR,
+    libc::EIO,
+    libc::EBADF,
+    libc::ENOMEM,
+    libc::EINVAL,
+    libc::ENOTTY,
+    libc::EOVERFLOW,
+    libc::ENOSYS,
+];
+
+#[test]
+fn a_question_that_fails_leaves_the_descriptor_to_the_kernel() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = build(folder.path(), "confinement", &["-ldl"]);
+    let whole = run(&program, Question::Ioctl, 0, |_| false);
+    for question in [Question::Fstat, Question::Ioctl] {
+        for (turn, errno) in ERRNOS.into_iter().enumerate() {
+            // The first question, one of the first few, one amid.
+            let at = [1, 2, 3, 5, 40][turn % 5];
+            let trace = run(&program, question, errno, |number| number == at);
+            let refused = trace.calls.iter().filter(|call| call.refused).count();
+            assert_eq!(refused, 1, "{question:?} {at}");
+            // No hint is left, so whatever follows is the kernel's.
+            let asked = |trace: &Trace| trace.calls.iter().filter(|call| question.is(call)).count();
+            assert_eq!(asked(&trace), at as usize, "{question:?}");
+            assert!(served(&trace) < served(&whole), "{question:?} {at}");
+            let fewer = served(&whole) - served(&trace);
+            let more = kernel_reads(&trace) - kernel_reads(&whole);
+            assert_eq!(
+                fewer, more as u64,
+                "{question:?} {at}: each read is answered once"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_ioctl_that_finds_a_bad_pointer_leaves_that_request_to_the_kernel() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = build(folder.path(), "confinement", &["-ldl"]);
+    let whole = run(&program, Question::Ioctl, 0, |_| false);
+    let trace = run(&program, Question::Ioctl, libc::EFAULT, |number| {
+        number % 3 == 0
+    });
+    let refused = trace.calls.iter().filter(|call| call.refused).count();
+    assert!(refused > 10, "{refused}");
+    assert_eq!(served(&whole) - served(&trace), refused as u64);
+    assert_eq!(kernel_reads(&trace) - kernel_reads(&whole), refused);
+}
+
+/// /proc/self/status cannot be read: there may be a filter, so only fstat asks.
+#[test]
+fn without_the_status_file_only_fstat_asks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = build(folder.path(), "confinement", &["-ldl"]);
+    for (what, errno) in [
+        (libc::SYS_openat, libc::ENOENT),
+        (libc::SYS_openat, libc::EMFILE),
+        (libc::SYS_openat, libc::EACCES),
+        (libc::SYS_read, libc::EIO),
+        (libc::SYS_read, 0),
+    ] {
+        let mut looked = false;
+        let mut command = preloaded(&program, &[("OWNPOOL_MODE", "always")]);
+        let trace = trace::run(command.arg("heavy"), |call| {
+            let status = call.by_library() && call.path.as_deref() == Some("/proc/self/status");
+            looked |= status;
+            let hit = match what {
+                libc::SYS_openat => status,
+                // The first read of ours behind that open.
+                _ => looked && call.by_library() && call.number == what,
+            };
+            hit.then_some(-i64::from(errno))
+        });
+        assert!(trace.succeeded(), "{}", trace.stderr);
+        assert!(looked && trace.calls.iter().any(|call| call.refused));
+        assert!(served(&trace) > 500, "{}", trace.stderr);
+        let ioctls = trace.calls.iter().filter(|call| Question::Ioctl.is(call));
+        assert_eq!(ioctls.count(), 0, "{what} {errno}");
+    }
+}
