@@ -5,7 +5,12 @@
 //! way there is (hooked, unhooked, inside libc, by an inline system call, by io_uring, in
 //! another process or thread, from another libc), reads it in every form, and makes it
 //! urandom again. Random bytes are told from others with odds below 2^-40 a check.
-#![allow(clippy::expect_used, clippy::panic, reason = "a failed test panics")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
 
 #[path = "support/program.rs"]
 mod program;
