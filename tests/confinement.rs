@@ -3,7 +3,7 @@
 //! `tests/c/confinement.c` confines itself in every way that libc offers and goes on
 //! reading and drawing; a call that is not its own would kill it. Filters that were in
 //! force at exec, a missing /proc and a missing descriptor are tried as well. Random
-//! bytes are told from others with odds below 2^-40 a check.
+//! bytes are told from others with odds below 2^-64 in all.
 #![allow(
     clippy::expect_used,
     clippy::panic,

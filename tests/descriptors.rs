@@ -4,7 +4,7 @@
 //! `tests/c/descriptors.c` makes a number that was urandom into something else, in every
 //! way there is (hooked, unhooked, inside libc, by an inline system call, by io_uring, in
 //! another process or thread, from another libc), reads it in every form, and makes it
-//! urandom again. Random bytes are told from others with odds below 2^-40 a check.
+//! urandom again. Random bytes are told from others with odds below 2^-64 in all.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -53,4 +53,22 @@ fn said_combinations(said: &str) -> u64 {
         .next()
         .and_then(|word| word.parse().ok())
         .expect("the count of combinations")
+}
+
+/// A thread that swaps what a number is, and one that reads it.
+#[test]
+fn a_swap_by_another_thread_counts_from_its_end_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let race = build(folder.path(), "race", &["-ldl"]);
+    let said = says(bare(&race).arg("20"));
+    assert!(said.contains("hook absent, served 0"), "{said}");
+    for mode in ["auto", "always", "vdso"] {
+        let said = says(preloaded(&race, &[("OWNPOOL_MODE", mode)]).arg("60"));
+        assert!(said.contains("hook present"), "{mode}: {said}");
+        assert!(
+            number_after(&said, "random") > 100 && number_after(&said, "file") > 100,
+            "{mode}: {said}"
+        );
+        assert!(number_after(&said, "served") > 100, "{mode}: {said}");
+    }
 }

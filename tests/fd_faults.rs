@@ -2,8 +2,8 @@
 //!
 //! A tracer gives errors in the place of the n-th fstat or ioctl of the library, once or
 //! from then on, while `tests/c/confinement.c` reads by every length that takes another
-//! path and judges every byte. Random bytes are told from others with odds below 2^-40 a
-//! check.
+//! path and judges every byte. Random bytes are told from others with odds below 2^-64 in
+//! all.
 #![allow(
     clippy::expect_used,
     clippy::panic,
