@@ -72,3 +72,29 @@ fn a_swap_by_another_thread_counts_from_its_end_on() {
         assert!(number_after(&said, "served") > 100, "{mode}: {said}");
     }
 }
+
+/// Names that sound random, numbers too high for a hint, handlers within reads.
+#[test]
+fn decoys_are_what_they_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let decoys = build(folder.path(), "decoys", &["-ldl"]);
+    for mode in [None, Some("always"), Some("vdso"), Some("observe")] {
+        let place = tempfile::tempdir().expect("a folder");
+        let mut command = match mode {
+            None => bare(&decoys),
+            Some(mode) => preloaded(&decoys, &[("OWNPOOL_MODE", mode)]),
+        };
+        let said = says(command.current_dir(place.path()));
+        let (hook, serves) = match mode {
+            None => ("hook absent", false),
+            Some("observe") => ("hook present", false),
+            Some(_) => ("hook present", true),
+        };
+        assert!(said.contains(hook), "{mode:?}: {said}");
+        assert_eq!(
+            number_after(&said, "served") > 1000,
+            serves,
+            "{mode:?}: {said}"
+        );
+    }
+}

@@ -50,6 +50,12 @@ static inline struct counts counts(void) {
     return now;
 }
 
+/* Whether a heavy caller is to be served. */
+static inline int serving(void) {
+    const char *mode = getenv("OWNPOOL_MODE");
+    return hooked() && !(mode && (!strcmp(mode, "off") || !strcmp(mode, "observe")));
+}
+
 /* What _FORTIFY_SOURCE calls; no header declares them without it. */
 extern ssize_t __read_chk(int, void *, size_t, size_t);
 extern ssize_t __pread_chk(int, void *, size_t, off_t, size_t);
