@@ -25,7 +25,7 @@ use support::library;
 use trace::Trace;
 
 /// By which call the program confines itself, and to what.
-const WAYS: [&str; 9] = [
+const WAYS: [&str; 10] = [
     "strict-prctl",
     "strict-seccomp",
     "strict-syscall",
@@ -34,6 +34,7 @@ const WAYS: [&str; 9] = [
     "allow-syscall",
     "tsync",
     "fork",
+    "exit",
     "refused",
 ];
 const MODES: [&str; 4] = ["auto", "always", "vdso", "observe"];
@@ -56,11 +57,15 @@ fn a_program_that_confines_itself_lives_on() {
             assert_eq!(complaint(bare(&program).args(arguments)), "lives\n");
             for mode in MODES {
                 let mut command = preloaded(&program, &[("OWNPOOL_MODE", mode)]);
+                // A report is asked for, and may not be written any more.
+                let report = folder.path().join("report");
+                command.env("OWNPOOL_STATS", &report);
                 assert_eq!(
                     complaint(command.args(arguments)),
                     "lives\n",
                     "{way} {warmth} {mode}"
                 );
+                assert!(!report.exists(), "{way} {warmth} {mode}");
             }
         }
     }

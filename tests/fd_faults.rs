@@ -80,28 +80,68 @@ const ERRNOS: [i32; 9] = [
 ];
 
 #[test]
-fn a_question_that_fails_leaves_the_descriptor_to_the_kernel() {
+fn an_fstat_that_fails_leaves_the_descriptor_to_the_kernel() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = build(folder.path(), "confinement", &["-ldl"]);
-    let whole = run(&program, Question::Ioctl, 0, |_| false);
-    for question in [Question::Fstat, Question::Ioctl] {
-        for (turn, errno) in ERRNOS.into_iter().enumerate() {
-            // The first question, one of the first few, one amid.
-            let at = [1, 2, 3, 5, 40][turn % 5];
-            let trace = run(&program, question, errno, |number| number == at);
-            let refused = trace.calls.iter().filter(|call| call.refused).count();
-            assert_eq!(refused, 1, "{question:?} {at}");
-            // No hint is left, so whatever follows is the kernel's.
-            let asked = |trace: &Trace| trace.calls.iter().filter(|call| question.is(call)).count();
-            assert_eq!(asked(&trace), at as usize, "{question:?}");
-            assert!(served(&trace) < served(&whole), "{question:?} {at}");
-            let fewer = served(&whole) - served(&trace);
-            let more = kernel_reads(&trace) - kernel_reads(&whole);
-            assert_eq!(
-                fewer, more as u64,
-                "{question:?} {at}: each read is answered once"
-            );
+    let question = Question::Fstat;
+    let whole = run(&program, question, 0, |_| false);
+    for (turn, errno) in ERRNOS.into_iter().enumerate() {
+        // The first question, one of the first few, one amid.
+        let at = [1, 2, 3, 5, 40][turn % 5];
+        let trace = run(&program, question, errno, |number| number == at);
+        let refused = trace.calls.iter().filter(|call| call.refused).count();
+        assert_eq!(refused, 1, "{at}");
+        // No hint is left, so whatever follows is the kernel's.
+        let asked = trace.calls.iter().filter(|call| question.is(call)).count();
+        assert_eq!(asked, at as usize);
+        assert!(served(&trace) < served(&whole), "{at}");
+        let fewer = served(&whole) - served(&trace);
+        let more = kernel_reads(&trace) - kernel_reads(&whole);
+        assert_eq!(fewer, more as u64, "{at}: each read is answered once");
+    }
+}
+
+/// Where the ioctl is not known, or not allowed, and fstat still says urandom, fstat
+/// alone is asked from then on: only that one request is left to the kernel.
+#[test]
+fn a_host_without_the_ioctl_is_asked_by_fstat() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = build(folder.path(), "confinement", &["-ldl"]);
+    let question = Question::Ioctl;
+    let whole = run(&program, question, 0, |_| false);
+    for (turn, errno) in ERRNOS.into_iter().enumerate() {
+        if errno == libc::EBADF {
+            continue; // no descriptor, or none that can be read
         }
+        let from = [1, 2, 40][turn % 3];
+        let trace = run(&program, question, errno, |number| number >= from);
+        let refused = trace.calls.iter().filter(|call| call.refused).count();
+        let asked = trace.calls.iter().filter(|call| question.is(call)).count();
+        assert_eq!((refused, asked), (1, from as usize), "{errno}");
+        assert_eq!(served(&whole) - served(&trace), 1, "{errno}");
+        assert_eq!(kernel_reads(&trace) - kernel_reads(&whole), 1, "{errno}");
+    }
+}
+
+/// Both questions fail at once.
+#[test]
+fn a_descriptor_that_nobody_knows_is_the_kernels() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = build(folder.path(), "confinement", &["-ldl"]);
+    for errno in ERRNOS {
+        let mut command = preloaded(&program, &[("OWNPOOL_MODE", "always")]);
+        let mut ioctls = 0;
+        let expect = if errno == libc::EBADF { 1 } else { 2 };
+        let trace = trace::run(command.arg("heavy"), |call| {
+            ioctls += u32::from(Question::Ioctl.is(call));
+            let fails = ioctls >= 5 && (Question::Ioctl.is(call) || Question::Fstat.is(call));
+            fails.then_some(-i64::from(errno))
+        });
+        assert!(trace.succeeded(), "{errno}: {}", trace.stderr);
+        // The ioctl, and the fstat that is asked about it: no hint is left then.
+        let refused = trace.calls.iter().filter(|call| call.refused).count();
+        assert_eq!(refused, expect, "{errno}");
+        assert!(kernel_reads(&trace) > 300, "{errno}");
     }
 }
 

@@ -49,10 +49,11 @@ static void make_tty(void) {
 }
 static void make_zero(void) { source = high(open("/dev/zero", O_RDONLY)); mark = 0; }
 static void make_null(void) { source = high(open("/dev/null", O_RDONLY)); }
+static void make_path(void) { source = high(open("/dev/urandom", O_PATH)); } /* cannot be read */
 static void make_nothing(void) { source = -1; }
 static const struct kind { const char *name; void (*make)(void); int len; } kinds[] = {
     {"file", make_file, 64}, {"pipe", make_pipe, 64}, {"socket", make_socket, 64}, {"eventfd", make_eventfd, 8},
-    {"tty", make_tty, 64}, {"zero", make_zero, 64}, {"null", make_null, 0}, {"nothing", make_nothing, -1},
+    {"tty", make_tty, 64}, {"zero", make_zero, 64}, {"null", make_null, 0}, {"nothing", make_nothing, -1}, {"path of urandom", make_path, -1},
 };
 static const struct kind *kind;
 
@@ -70,7 +71,7 @@ static void check(const struct form *form) {
         unsigned char room[64];
         long kernel = form->kernel(number, room, want, 0);
         if (kernel != -error) DIE("%s, %s, %s: error %d, the kernel says %ld", way_name, kind->name, form->name, error, kernel);
-        if (kind->len < 0 && error != EBADF) DIE("%s, %s: %d on a closed number", way_name, form->name, error);
+        if (kind->len < 0 && error != EBADF) DIE("%s, %s, %s: not EBADF", way_name, kind->name, form->name);
     } else {
         if (got != kind->len) DIE("%s, %s, %s: %zd bytes", way_name, kind->name, form->name, got);
         if (error != 77) DIE("%s, %s, %s: errno became %d", way_name, kind->name, form->name, error);
@@ -108,7 +109,7 @@ static void way_fclose_used(void) { FILE *f = fdopen(number, "r"); if (fgetc(f) 
 static void way_close_range(void) { if (close_range(number, number, 0)) DIE("close_range"); place(); }
 static void way_freopen(void) {
     char path[64];
-    if (to_nothing() || kind->make == make_socket || kind->make == make_eventfd) { way_fclose(); return; } /* cannot be opened by a path */
+    if (to_nothing() || kind->make == make_socket || kind->make == make_eventfd || kind->make == make_path) { way_fclose(); return; } /* cannot be opened by a path */
     FILE *f = fdopen(number, "r");
     snprintf(path, sizeof path, "/proc/self/fd/%d", source);
     if (!freopen(path, "r", f) || fileno(f) != number) DIE("freopen");
@@ -281,6 +282,7 @@ int main(int argc, char **argv) {
             for (int f = 0; f < COUNT(forms); f++) {
                 const struct way *way = ways + w;
                 if (way->go == way_ring && ring < 0) continue;
+                if (kinds[k].make == make_path && filtered()) continue; /* fstat, asked alone, cannot tell */
                 /* A program started for every form would take long: one form each. */
                 if (way->elsewhere == IN_A_PROGRAM && f != (w + k) % COUNT(forms)) continue;
                 kind = kinds + k, way_name = way->name, mark = 'A' + combinations % 26, elsewhere_form = forms + f;
