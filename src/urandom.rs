@@ -139,7 +139,8 @@ pub(crate) unsafe fn sounds_random(path: *const u8) -> bool {
 #[inline]
 pub(crate) unsafe fn ask(fd: c_int, dest: *mut c_void, len: usize) -> bool {
     let small = (size_of::<c_int>()..BY_FSTAT).contains(&len) && !confine::inherited();
-    if !(small && ASKED.has(fd)) && !ask_by_fstat(fd) {
+    let by_ioctl = small && ASKED.has(fd);
+    if !by_ioctl && !ask_by_fstat(fd) {
         return false;
     }
     if !small {
