@@ -9,14 +9,16 @@
 
 use crate::serve::{self, Outcome};
 use crate::settings::Mode;
-use crate::stats::Door;
-use crate::thread::{self, Standing, Take};
-use crate::{confine, cpu, real, sure, sys};
+use crate::stats::{self, Door, Reason};
+use crate::thread::{self, Backend, Standing, Take, Tls};
+use crate::{confine, real, sure, sys};
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::{iter, mem, ptr};
 use libc::{size_t, ssize_t};
 
-/// Counts of this process since it started, or since it was forked.
+/// Counts of this process since it started, or since it was forked: calls are
+/// requests, bytes are bytes handed out. Where the kernel takes a generator's page
+/// back under memory pressure, the counts in it are lost with the page.
 ///
 /// The struct may grow at its end in later versions; ownpool_stats() is told
 /// the caller's size and never writes beyond it.
@@ -47,15 +49,24 @@ pub struct ownpool_stats {
 }
 
 /// ownpool_fill: fills `dest` with `len` random bytes from this thread's private
-/// generator.
+/// generator, in every mode. Where there can be none (before the library's
+/// constructor, after the thread's destructors, in a signal handler that
+/// interrupts another draw, on a kernel that cannot wipe memory on fork) the
+/// kernel's bytes are given instead.
 ///
-/// Returns 0, or -1 with errno set: EFAULT if `dest` cannot be written to, or
-/// whatever getrandom(2) says when there is neither a private generator nor a
-/// kernel that gives bytes (ENOSYS, EAGAIN). `len` may be 0; then `dest` is not
-/// looked at. Thread-safe, async-signal-safe, and safe after fork(2).
+/// Returns 0, or -1 with errno set: EFAULT if `dest` is no address of a program,
+/// or what getrandom(2) says where there is neither a private generator nor a
+/// kernel that gives bytes (ENOSYS, EPERM). After -1 the contents of `dest` are
+/// not to be used. `len` may be 0; then `dest` is not looked at. Any other `len`
+/// is filled whole; only where the kernel answers may it wait, until the kernel's
+/// generator is seeded early at boot. An address that faults, faults.
+///
+/// Thread-safe, async-signal-safe, and safe after fork(2): a child never draws
+/// its parent's bytes.
 ///
 /// # Safety
 /// `dest` is writable for `len`.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ownpool_fill(dest: *mut c_void, len: size_t) -> c_int {
     if len.wrapping_sub(1) < thread::SMALL && serve::plain(dest, len) {
@@ -81,7 +92,7 @@ unsafe extern "C" fn fill_slowly(mut dest: *mut u8, mut len: usize) -> c_int {
             return -1;
         }
         // SAFETY: the caller's contract.
-        if unsafe { !privately(dest, now) && !from_kernel(dest, now) } {
+        if unsafe { privately(dest, now).is_err() && !from_kernel(dest, now) } {
             return -1;
         }
         // SAFETY: at most the end of the caller's memory.
@@ -91,18 +102,26 @@ unsafe extern "C" fn fill_slowly(mut dest: *mut u8, mut len: usize) -> c_int {
     0
 }
 
-/// Fills from this thread's generator, giving it one if need be.
+/// Fills from this thread's generator, giving it one if need be. Where that
+/// cannot be, the request is counted as the kernel's.
 ///
 /// # Safety
 /// `dest` is writable for `len`.
-unsafe fn privately(dest: *mut u8, len: usize) -> bool {
+unsafe fn privately(dest: *mut u8, len: usize) -> Result<(), Reason> {
     let moved = match thread::standing() {
-        Standing::Moved => true,
-        Standing::Light | Standing::Noted => !confine::confined() && thread::move_here(),
-        Standing::Never => false,
+        Standing::Moved => Ok(()),
+        Standing::Never => Err(Reason::Busy),
+        Standing::Light | Standing::Noted if confine::confined() => Err(Reason::Confined),
+        Standing::Light | Standing::Noted if thread::move_here() => Ok(()),
+        Standing::Light | Standing::Noted => Err(Reason::Unseeded),
     };
     // SAFETY: the caller's contract.
-    moved && unsafe { thread::fill(iter::once((dest, len)), len, Door::Api) }.is_ok()
+    let done =
+        moved.and_then(|()| unsafe { thread::fill(iter::once((dest, len)), len, Door::Api) });
+    if let Err(reason) = done {
+        stats::count_kernel(Tls::here() as usize, Door::Api, len, reason);
+    }
+    done
 }
 
 /// Fills from getrandom(2), all of it, or sets errno.
@@ -125,15 +144,20 @@ unsafe fn from_kernel(dest: *mut u8, len: usize) -> bool {
     true
 }
 
-/// ownpool_getrandom: getrandom(2) through the policy: light callers get the
-/// kernel's bytes, heavy ones their thread's private generator.
+/// ownpool_getrandom: getrandom(2) through the policy: as long as this thread
+/// asks for little the kernel answers, and when it asks for much, or at a high
+/// rate, its private generator does. ownpool_set_mode() changes that.
 ///
-/// Arguments, result and errno as getrandom(2); `flags` are GRND_NONBLOCK,
-/// GRND_RANDOM (always the kernel) and GRND_INSECURE. Thread-safe,
-/// async-signal-safe, and safe after fork(2).
+/// Arguments, result (bytes written, which may be fewer than `len` where the
+/// kernel answers) and errno are those of getrandom(2); `flags` are 0 or of
+/// GRND_NONBLOCK, GRND_RANDOM (always the kernel) and GRND_INSECURE. As
+/// getrandom(2) of glibc before 2.41, it is a cancellation point.
+///
+/// Thread-safe, async-signal-safe, and safe after fork(2).
 ///
 /// # Safety
 /// `dest` is writable for `len`.
+#[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ownpool_getrandom(
     dest: *mut c_void,
@@ -153,31 +177,29 @@ pub unsafe extern "C" fn ownpool_getrandom(
     }
 }
 
-/// ownpool_u32: a random number of 32 bits.
+/// ownpool_u32: a random number of 32 bits, from this thread's private generator
+/// as ownpool_fill().
 ///
 /// There is no error return: it waits until the kernel's generator is seeded,
-/// and ends the process with one line on descriptor 2 if getrandom(2) and
-/// /dev/urandom are both refused. Thread-safe, async-signal-safe, and safe after
-/// fork(2).
+/// and ends the process by abort(3)'s signal, SIGABRT, with one line on
+/// descriptor 2, if getrandom(2) and /dev/urandom are both refused.
+///
+/// Thread-safe, async-signal-safe, and safe after fork(2).
 #[unsafe(no_mangle)]
 pub extern "C" fn ownpool_u32() -> u32 {
-    let mut word = [0; 4];
-    // SAFETY: four bytes of our own.
-    if unsafe { thread::take(word.as_mut_ptr(), word.len(), Door::Api) } == Take::Done {
-        return u32::from_ne_bytes(word);
+    match thread::take_u32(Door::Api) {
+        Some(word) => word,
+        None => surely() as u32,
     }
-    surely() as u32
 }
 
 /// ownpool_u64: a random number of 64 bits; otherwise as ownpool_u32().
 #[unsafe(no_mangle)]
 pub extern "C" fn ownpool_u64() -> u64 {
-    let mut word = [0; 8];
-    // SAFETY: eight bytes of our own.
-    if unsafe { thread::take(word.as_mut_ptr(), word.len(), Door::Api) } == Take::Done {
-        return u64::from_ne_bytes(word);
+    match thread::take_u64(Door::Api) {
+        Some(word) => word,
+        None => surely(),
     }
-    surely()
 }
 
 #[inline(never)]
@@ -185,37 +207,43 @@ extern "C" fn surely() -> u64 {
     let mut word = [0; 8];
     // SAFETY: eight bytes of our own.
     unsafe {
-        if !privately(word.as_mut_ptr(), word.len()) {
+        if privately(word.as_mut_ptr(), word.len()).is_err() {
             sure::fill(word.as_mut_ptr(), word.len());
         }
     }
     u64::from_ne_bytes(word)
 }
 
-/// ownpool_uniform: a random number below `upper_bound`, each equally likely;
-/// 0 for bounds of 0 and 1. Otherwise as ownpool_u32().
+/// ownpool_uniform: a random number below `upper_bound`, each exactly as likely
+/// as any other; 0 for bounds of 0 and 1. Otherwise as ownpool_u32(), which it
+/// asks less than twice on average.
 #[unsafe(no_mangle)]
 pub extern "C" fn ownpool_uniform(upper_bound: u32) -> u32 {
     sure::uniform(upper_bound, || ownpool_u32())
 }
 
-/// ownpool_reseed: makes every thread's generator take fresh kernel bytes into
-/// its key before its next byte.
+/// ownpool_reseed: makes every thread's generator take 32 fresh kernel bytes
+/// into its key, and drop what it has buffered, before its next byte.
 ///
-/// Call it when the process's memory may exist twice: after a virtual machine or
-/// a checkpoint was restored. It returns at once and cannot fail. Lock-free and
-/// async-signal-safe.
+/// Call it when the process's memory may exist twice: in each copy, after a
+/// virtual machine or a checkpoint was restored and before anything is drawn.
+/// fork(2) needs no call. It returns at once and cannot fail.
+///
+/// Thread-safe, lock-free and async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn ownpool_reseed() {
     thread::new_epoch();
 }
 
-/// ownpool_stats: writes this process's counts to `out`.
+/// ownpool_stats: writes this process's counts, of all threads, to `out`.
 ///
 /// `size` is sizeof(struct ownpool_stats) as the caller was compiled with: that
-/// many bytes are written at the most, and fields that this library does not
-/// know are zeroed. Returns 0, or -1 with errno EINVAL if `out` is null or `size` is less than
-/// 8. Other threads may be counting meanwhile. Async-signal-safe.
+/// many bytes are written, so an older caller gets the fields that it knows, and
+/// fields that this library does not know are zeroed. Returns 0, or -1 with errno
+/// EINVAL if `out` is null or `size` is less than 8.
+///
+/// Thread-safe and async-signal-safe; other threads may be counting meanwhile, so
+/// the fields may be a call apart. In a forked child counts start at 0.
 ///
 /// # Safety
 /// `out` is null or writable for `size` bytes.
@@ -248,12 +276,17 @@ pub unsafe extern "C" fn ownpool_stats(out: *mut ownpool_stats, size: size_t) ->
     0
 }
 
-/// ownpool_set_mode: changes the mode of the whole process: "auto", "always",
-/// "vdso", "observe" or "off", as OWNPOOL_MODE.
+/// ownpool_set_mode: changes who is answered by a private generator, for the
+/// whole process: "auto", "always", "vdso", "observe" or "off", as OWNPOOL_MODE
+/// (see ownpool(7)).
 ///
-/// Returns 0, or -1 with errno EINVAL for any other name or null. Every
-/// thread's next request is decided by the new mode. ownpool_fill() and the
-/// integer functions use the private generator in every mode. Lock-free.
+/// Returns 0, or -1 with errno EINVAL and the mode as it was. Every thread's next
+/// request is decided by the new mode, and its generator reseeds first.
+/// ownpool_fill() and the integer functions use the private generator in every
+/// mode; ownpool_getrandom() and the libc functions that the library answers are
+/// what the mode decides. A call before the library's constructor is undone by it.
+///
+/// Thread-safe, lock-free and async-signal-safe.
 ///
 /// # Safety
 /// `mode` is null or a C string.
@@ -277,7 +310,10 @@ pub unsafe extern "C" fn ownpool_set_mode(mode: *const c_char) -> c_int {
     }
 }
 
-/// ownpool_mode: the name of the mode in force, a static string.
+/// ownpool_mode: the name of the mode in force, one of those that
+/// ownpool_set_mode() takes; "off" until the library's constructor has run.
+///
+/// The string is static: it is not freed. Thread-safe and async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn ownpool_mode() -> *const c_char {
     let name = match serve::mode() {
@@ -291,13 +327,21 @@ pub extern "C" fn ownpool_mode() -> *const c_char {
 }
 
 /// ownpool_version: the library's version and the ChaCha20 backend in use, a
-/// static string such as "ownpool 0.1.0 (avx512)".
+/// string such as "ownpool 0.1.0 (avx512)"; the others are avx2 and sse2.
+///
+/// The string is static: it is not freed. Thread-safe and async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn ownpool_version() -> *const c_char {
-    let version: &[u8] = match cpu::backend_in_use() {
-        "avx512" => concat!("ownpool ", env!("CARGO_PKG_VERSION"), " (avx512)\0").as_bytes(),
-        "avx2" => concat!("ownpool ", env!("CARGO_PKG_VERSION"), " (avx2)\0").as_bytes(),
-        _ => concat!("ownpool ", env!("CARGO_PKG_VERSION"), " (sse2)\0").as_bytes(),
+    macro_rules! version {
+        ($backend:literal) => {
+            concat!("ownpool ", env!("CARGO_PKG_VERSION"), " (", $backend, ")\0").as_bytes()
+        };
+    }
+    let version = match thread::backend() {
+        Backend::Avx512 => version!("avx512"),
+        Backend::Avx2 => version!("avx2"),
+        Backend::Sse2 => version!("sse2"),
+        Backend::Soft => version!("soft"),
     };
     version.as_ptr().cast()
 }

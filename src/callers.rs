@@ -2,15 +2,35 @@
 //!
 //! Promises: 256 sites and one row for all others, in fixed memory, lock-free
 //! and async-signal-safe; nothing is noted unless a report is wanted. In
-//! `observe` every call is noted, so the table is exact; in the serving modes a
-//! call is noted where it leaves the fast path anyway (judged calls, refills,
-//! reads), and then stands for all that its thread drew since the last one, so
-//! sites come out in proportion. Must never slow the fast path.
+//! `observe` every call is noted, so the table is exact. In the serving modes a
+//! call is noted where it leaves the fast path anyway: judged calls, reads and
+//! large requests for themselves, one that met a short buffer for all that its
+//! thread drew since the last such one. So sites come out in proportion, and add
+//! up to all that was drawn. Must never slow the fast path.
 //!
 //! A site is a return address and an entry point. `serve` notes, `report` reads.
 
-use crate::stats::Door;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use crate::stats::{self, Door};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+/// Whether anybody will read the table.
+static WANTED: AtomicBool = AtomicBool::new(false);
+
+/// A report is to be written: calls are worth noting.
+pub(crate) fn want() {
+    WANTED.store(true, Relaxed);
+}
+
+/// Whether a report is to be written.
+#[inline]
+pub(crate) fn wanted() -> bool {
+    WANTED.load(Relaxed)
+}
+
+/// Whether a report is to be written by whoever asks now: one is told yes.
+pub(crate) fn claim() -> bool {
+    WANTED.swap(false, Relaxed)
+}
 
 /// How many sites have a row of their own.
 const SITES: usize = 256;
@@ -20,10 +40,23 @@ struct Row {
     key: AtomicUsize,
     calls: AtomicU64,
     bytes: AtomicU64,
+    /// The same of the first thread, which needs no locked instruction for its own.
+    first_calls: AtomicU64,
+    first_bytes: AtomicU64,
     largest: AtomicU64,
     /// A bit for each of 64 classes of threads: how many threads, about.
     threads: AtomicU64,
     moved: AtomicU64,
+}
+
+impl Row {
+    fn calls(&self) -> u64 {
+        self.calls.load(Relaxed) + self.first_calls.load(Relaxed)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes.load(Relaxed) + self.first_bytes.load(Relaxed)
+    }
 }
 
 static ROWS: [Row; SITES + 1] = [const {
@@ -31,6 +64,8 @@ static ROWS: [Row; SITES + 1] = [const {
         key: AtomicUsize::new(0),
         calls: AtomicU64::new(0),
         bytes: AtomicU64::new(0),
+        first_calls: AtomicU64::new(0),
+        first_bytes: AtomicU64::new(0),
         largest: AtomicU64::new(0),
         threads: AtomicU64::new(0),
         moved: AtomicU64::new(0),
@@ -55,37 +90,66 @@ pub(crate) struct Note {
     pub(crate) moved: bool,
 }
 
-/// Notes a call.
-pub(crate) fn note(note: &Note) {
+/// Notes a call; the number of its row, for [`add`].
+pub(crate) fn note(note: &Note) -> usize {
     let key = note.caller | (note.door as usize + 1) << DOOR_SHIFT;
-    let Some(row) = find(key) else { return };
-    row.calls.fetch_add(note.calls, Relaxed);
-    row.bytes.fetch_add(note.bytes, Relaxed);
-    row.largest.fetch_max(note.len as u64, Relaxed);
+    let number = find(key);
+    let Some(row) = ROWS.get(number) else {
+        return number;
+    };
+    if stats::is_first(note.thread) {
+        stats::add_alone(&row.first_calls, note.calls);
+        stats::add_alone(&row.first_bytes, note.bytes);
+    } else {
+        row.calls.fetch_add(note.calls, Relaxed);
+        row.bytes.fetch_add(note.bytes, Relaxed);
+    }
+    // What seldom changes is looked at before it is written.
+    if row.largest.load(Relaxed) < note.len as u64 {
+        row.largest.fetch_max(note.len as u64, Relaxed);
+    }
     // Thread blocks are aligned to 64 and stacks lie megabytes apart.
     let class = (note.thread >> 6 ^ note.thread >> 12 ^ note.thread >> 23) % 64;
-    row.threads.fetch_or(1 << class, Relaxed);
-    row.moved.fetch_or(u64::from(note.moved), Relaxed);
+    for (bits, bit) in [
+        (&row.threads, 1 << class),
+        (&row.moved, u64::from(note.moved)),
+    ] {
+        if bits.load(Relaxed) & bit != bit {
+            bits.fetch_or(bit, Relaxed);
+        }
+    }
+    number
+}
+
+/// Adds what a thread drew after its last note, when it ends, to that note's row.
+pub(crate) fn add(number: usize, calls: u64, bytes: u64) {
+    if let Some(row) = ROWS.get(number) {
+        row.calls.fetch_add(calls, Relaxed);
+        row.bytes.fetch_add(bytes, Relaxed);
+    }
 }
 
 /// The row of this site: its own, a free one, or the one for all others.
-fn find(key: usize) -> Option<&'static Row> {
+fn find(key: usize) -> usize {
     let start = (key ^ key >> 8 ^ key >> 16).wrapping_mul(0x9e37_79b1) >> 8;
     for step in 0..SITES {
-        let row = ROWS.get((start + step) % SITES)?;
+        let number = (start + step) % SITES;
+        let Some(row) = ROWS.get(number) else {
+            return SITES;
+        };
         let found = row.key.load(Relaxed);
         if found == key {
-            return Some(row);
+            return number;
         }
         if found == 0 {
             match row.key.compare_exchange(0, key, Relaxed, Relaxed) {
-                Ok(_) => return Some(row),
-                Err(taken) if taken == key => return Some(row),
+                Ok(_) => return number,
+                Err(taken) if taken == key => return number,
                 Err(_) => {}
             }
         }
     }
-    ROWS.get(SITES)
+    SITES
 }
 
 /// One site, for the report.
@@ -117,8 +181,8 @@ pub(crate) fn each_heaviest_first(mut each: impl FnMut(&Site)) {
 fn next_after(last: (u64, usize)) -> Option<(u64, usize)> {
     let mut best = None;
     for (number, row) in ROWS.iter().enumerate() {
-        let calls = row.calls.load(Relaxed);
-        let weight = row.bytes.load(Relaxed).max(calls.saturating_mul(32));
+        let (calls, bytes) = (row.calls(), row.bytes());
+        let weight = bytes.max(calls.saturating_mul(32));
         let later = weight < last.0 || (weight == last.0 && number > last.1);
         if calls > 0 && later && best.is_none_or(|(heaviest, _)| weight > heaviest) {
             best = Some((weight, number));
@@ -133,8 +197,8 @@ fn site(row: &Row) -> Site {
     Site {
         caller: key & ((1 << DOOR_SHIFT) - 1),
         entry: Door::ALL.get(door).map_or("other", |door| door.name()),
-        calls: row.calls.load(Relaxed),
-        bytes: row.bytes.load(Relaxed),
+        calls: row.calls(),
+        bytes: row.bytes(),
         largest: row.largest.load(Relaxed),
         threads: row.threads.load(Relaxed).count_ones(),
         moved: row.moved.load(Relaxed) != 0,
@@ -148,6 +212,8 @@ pub(crate) fn start_anew() {
         for count in [
             &row.calls,
             &row.bytes,
+            &row.first_calls,
+            &row.first_bytes,
             &row.largest,
             &row.threads,
             &row.moved,
@@ -162,7 +228,7 @@ mod tests {
     use super::*;
 
     fn call(caller: usize, bytes: u64) {
-        note(&Note {
+        let _ = note(&Note {
             caller,
             door: Door::Read,
             len: bytes as usize,

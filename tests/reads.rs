@@ -29,7 +29,7 @@ const ALL_LIGHT: [(&str, &str); 4] = [
 #[test]
 fn every_name_answers_as_the_kernel_does() {
     let folder = tempfile::tempdir().expect("a folder");
-    let twins = build(folder.path(), "twins", &["-ldl"]);
+    let twins = build(folder.path(), "read_twins", &["-ldl"]);
     let said = says(bare(&twins).current_dir(folder.path()));
     assert!(said.contains("hook absent"), "{said}");
     let requests = said.split(' ').next().expect("the count").to_owned();

@@ -1,13 +1,26 @@
 //! The `ownpool` command: runs programs under the library and tells about them.
 //!
-//! Each subcommand is a file of its own with its arguments and one `main`.
+//! Each subcommand is a file or folder of its own with its arguments and one `main`.
 //! Exit status 125 is always our own failure, as with env(1).
 
 #[path = "../../settings.rs"]
-#[allow(dead_code, reason = "the library uses the rest of the table")]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "shared with the library, which uses the rest"
+)]
 mod settings;
 
+mod bench;
+mod check;
+mod elf;
+#[cfg(test)]
+mod hostile;
+mod inherit;
+mod library;
+mod report;
 mod run;
+mod say;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -23,13 +36,23 @@ struct Cli {
 enum Command {
     /// Run a program under the library
     Run(run::Args),
+    /// Say whether the library would help a program, and why not
+    Check(check::Args),
+    /// Print what OWNPOOL_STATS wrote as tables, with the names of callers
+    Report(report::Args),
+    /// Measure kernel, vDSO, ownpool and its peers on this machine
+    Bench(bench::Args),
 }
 
 /// Exit status for a failure of this command itself, as env(1) has it.
 pub(crate) const OUR_FAILURE: u8 = 125;
 
 fn main() -> ExitCode {
-    match Cli::parse().command {
-        Command::Run(args) => run::main(args),
+    match Cli::try_parse().map(|cli| cli.command) {
+        Ok(Command::Run(args)) => run::main(args),
+        Ok(Command::Check(args)) => check::main(&args),
+        Ok(Command::Report(args)) => report::main(&args),
+        Ok(Command::Bench(args)) => bench::main(&args),
+        Err(error) => say::usage(&error),
     }
 }

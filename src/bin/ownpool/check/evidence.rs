@@ -1,0 +1,105 @@
+//! Where a program's randomness comes from, as far as its files tell.
+//!
+//! Promises: what is counted is in the program or in a library that draws on its behalf. The
+//! C library is not (it is below the names that we stand in front of), nor are generators
+//! that draw seeds alone, nor libraries known to draw once and never again.
+
+use super::closure::{Closure, Object};
+use super::facts::Facts;
+use super::names::{self, Kind};
+use crate::say::plain;
+use std::os::unix::ffi::OsStrExt;
+
+/// The names of one kind among a file's imports.
+fn imported(facts: &Facts, kind: Kind) -> Vec<&'static str> {
+    facts
+        .imports
+        .iter()
+        .filter(|(_, of)| **of == kind)
+        .map(|(name, _)| *name)
+        .collect()
+}
+
+/// Whose generator this file holds, if it holds one.
+pub(crate) fn holds_drbg(facts: &Facts) -> Option<&'static str> {
+    best_known(facts.defines.iter()).or(facts.embeds)
+}
+
+/// Of several entries to a generator, the one that people know.
+fn best_known<'a>(
+    names: impl Iterator<Item = (&'a &'static str, &'a Kind)>,
+) -> Option<&'static str> {
+    let drbg = names
+        .filter(|(_, kind)| **kind == Kind::Drbg)
+        .map(|(name, _)| *name);
+    drbg.max_by_key(|name| *name == "RAND_bytes")
+}
+
+/// The generator that this file asks instead of the kernel, if it asks one.
+pub(crate) fn asks_drbg(facts: &Facts) -> Option<&'static str> {
+    best_known(facts.imports.iter())
+}
+
+/// Names that the program itself puts in front of ours: it is searched before any preload.
+pub(crate) fn own_doors(program: &Facts) -> Vec<&'static str> {
+    program
+        .exports
+        .iter()
+        .filter(|(_, kind)| **kind == Kind::Door)
+        .map(|(name, _)| *name)
+        .collect()
+}
+
+/// What speaks for this object asking the kernel, one reason each.
+pub(crate) fn of(object: &Object, closure: &Closure) -> Vec<String> {
+    let facts = &object.facts;
+    let soname = facts.soname.as_deref().unwrap_or_default();
+    if names::is_libc(soname) || names::seeds_only(soname).is_some() || holds_drbg(facts).is_some()
+    {
+        return Vec::new();
+    }
+    let mut reasons = Vec::new();
+    let hidden = closure
+        .objects
+        .first()
+        .map(|program| own_doors(&program.facts))
+        .unwrap_or_default();
+    let doors: Vec<_> = imported(facts, Kind::Door)
+        .into_iter()
+        .filter(|door| !hidden.contains(door))
+        .collect();
+    let path = plain(object.path.as_os_str().as_bytes());
+    if !doors.is_empty() {
+        reasons.push(format!("{path} imports {}", doors.join(", ")));
+    }
+    if facts.loads_number {
+        reasons.push(format!(
+            "{path} imports syscall, and its code loads the number of getrandom"
+        ));
+    }
+    if !imported(facts, Kind::Device).is_empty() {
+        reasons.push(format!("{path} uses std::random_device"));
+    }
+    if facts.names_getrandom && doors.is_empty() && !imported(facts, Kind::Lookup).is_empty() {
+        reasons.push(format!("{path} looks getrandom up at run time"));
+    }
+    if facts.names_urandom {
+        let reads = imported(facts, Kind::Read);
+        let cxx = closure.objects.iter().any(|object| {
+            object
+                .facts
+                .soname
+                .as_deref()
+                .is_some_and(|soname| soname.starts_with(b"libstdc++.so."))
+        });
+        let best = reads.iter().find(|name| **name == "read").or(reads.first());
+        match best {
+            Some(read) => reasons.push(format!("{path} names /dev/urandom and imports {read}")),
+            None if cxx => reasons.push(format!(
+                "{path} names /dev/urandom and may read it by a C++ stream"
+            )),
+            None => {}
+        }
+    }
+    reasons
+}

@@ -1,0 +1,50 @@
+//! What our parent gave us and the program is to get unchanged.
+//!
+//! Before `main`, Rust's runtime ignores SIGPIPE and opens /dev/null on whichever of the
+//! descriptors 0, 1 and 2 was closed; its `exec` then sets SIGPIPE to the default. Under
+//! systemd SIGPIPE is ignored from the start (IgnoreSIGPIPE=yes), so a service run
+//! through us would suddenly die of it. So the state is noted before the runtime starts,
+//! and put back by [`restore`] right before the exec.
+
+use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
+
+/// SIGPIPE was ignored when we were started.
+static IGNORED: AtomicBool = AtomicBool::new(false);
+
+/// Bit n: descriptor n was closed when we were started.
+static CLOSED: AtomicU8 = AtomicU8::new(0);
+
+/// Runs before the runtime: the loader calls what stands in this section before `main`,
+/// and `main` is where Rust's runtime begins. What stands there must be a C function.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static NOTE: extern "C" fn() = note;
+
+extern "C" fn note() {
+    // SAFETY: all-zero bytes are a valid sigaction; it is only written to.
+    let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
+    // SAFETY: a null new action asks only, and `action` is writable for the old one.
+    let asked = unsafe { libc::sigaction(libc::SIGPIPE, core::ptr::null(), &raw mut action) };
+    IGNORED.store(asked == 0 && action.sa_sigaction == libc::SIG_IGN, Relaxed);
+    for descriptor in 0..3 {
+        // SAFETY: F_GETFD only asks, whatever the number stands for.
+        if unsafe { libc::fcntl(descriptor, libc::F_GETFD) } == -1 {
+            CLOSED.fetch_or(1 << descriptor, Relaxed);
+        }
+    }
+}
+
+/// Puts back what [`note`] saw. For the moment before an exec: standard error may be
+/// closed by it.
+pub(crate) fn restore() {
+    if IGNORED.load(Relaxed) {
+        // SAFETY: SIG_IGN is a valid disposition for SIGPIPE and replaces no handler of ours.
+        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+    }
+    for descriptor in 0..3 {
+        if CLOSED.load(Relaxed) & (1 << descriptor) != 0 {
+            // SAFETY: the runtime opened this number onto /dev/null; nothing of ours owns it.
+            unsafe { libc::close(descriptor) };
+        }
+    }
+}

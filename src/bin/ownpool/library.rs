@@ -1,0 +1,116 @@
+//! Where `libownpool.so` is: beside the command, or where `make install` puts it.
+//!
+//! Promises: an absolute path that the loader will take as one path. The place goes by
+//! the command's own executable, never by the working directory or PATH, so that nobody
+//! else's library is loaded by accident. ld.so ignores a missing preload with a line and
+//! exit status 0; that is why everything is looked at here, before.
+
+use super::say::plain;
+use core::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// The file we look for.
+const NAME: &str = "libownpool.so";
+
+/// Debian's name for this machine's library folder.
+const MULTIARCH: &str = if cfg!(target_arch = "aarch64") {
+    "aarch64-linux-gnu"
+} else {
+    "x86_64-linux-gnu"
+};
+
+/// ELF machine numbers (gABI): what this command was built for is what it can preload.
+pub(crate) const MACHINE: u16 = if cfg!(target_arch = "aarch64") {
+    183
+} else {
+    62
+};
+
+/// Why there is no library to preload.
+pub(crate) enum Trouble {
+    /// `/proc/self/exe` cannot be read: no proc file system.
+    Unplaced(std::io::Error),
+    /// None of these folders holds it.
+    Missing(Vec<PathBuf>),
+    /// It is there, but it is no library for this machine.
+    Foreign(PathBuf),
+    /// LD_PRELOAD cannot name it: ld.so splits at colons and blanks, and expands `$`.
+    Unnameable(PathBuf),
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Trouble::Unplaced(error) => {
+                write!(
+                    f,
+                    "cannot tell where this command lies (/proc/self/exe: {error}), so cannot find {NAME}"
+                )
+            }
+            Trouble::Missing(folders) => {
+                let names: Vec<String> = folders
+                    .iter()
+                    .map(|folder| plain(folder.as_os_str().as_bytes()))
+                    .collect();
+                write!(f, "{NAME} not found; looked in {}", names.join(", "))
+            }
+            Trouble::Foreign(path) => {
+                write!(
+                    f,
+                    "{}: not a shared library for this machine",
+                    plain(path.as_os_str().as_bytes())
+                )
+            }
+            Trouble::Unnameable(path) => write!(
+                f,
+                "{}: LD_PRELOAD cannot hold a path with a colon, a blank or a dollar sign; install it elsewhere",
+                plain(path.as_os_str().as_bytes())
+            ),
+        }
+    }
+}
+
+/// The library's absolute path.
+pub(crate) fn find() -> Result<PathBuf, Trouble> {
+    let command = std::env::current_exe().map_err(Trouble::Unplaced)?;
+    let folder = command.parent().unwrap_or(Path::new("/"));
+    let mut folders = vec![folder.to_path_buf()];
+    if let Some(prefix) = folder.parent() {
+        let lib = prefix.join("lib");
+        folders.push(lib.clone());
+        folders.push(lib.join(MULTIARCH));
+        folders.push(prefix.join("lib64"));
+    }
+    let Some(path) = folders
+        .iter()
+        .map(|folder| folder.join(NAME))
+        .find(|path| path.is_file())
+    else {
+        return Err(Trouble::Missing(folders));
+    };
+    if !is_library(&path) {
+        return Err(Trouble::Foreign(path));
+    }
+    if path
+        .as_os_str()
+        .as_bytes()
+        .iter()
+        .any(|byte| b": $".contains(byte))
+    {
+        return Err(Trouble::Unnameable(path));
+    }
+    Ok(path)
+}
+
+/// The first twenty bytes say it: a 64-bit ELF shared object for our machine. One read
+/// of a small header: `run` has no time for more.
+fn is_library(path: &Path) -> bool {
+    let mut head = [0; 20];
+    let read = std::fs::File::open(path)
+        .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut head));
+    let [machine_low, machine_high] = MACHINE.to_le_bytes();
+    read.is_ok()
+        && head.starts_with(b"\x7fELF\x02\x01")
+        && head.ends_with(&[3, 0, machine_low, machine_high])
+}

@@ -1,0 +1,149 @@
+//! `ownpool report`: the lines that the library appends, as tables a person would read.
+//!
+//! Promises: every good line is shown whatever the others are like; a bad one gets one line
+//! on standard error with its number, and the exit status says that there was one. A file
+//! is read line by line, so that its size is no matter.
+
+mod debug;
+pub(crate) mod functions;
+pub(crate) mod line;
+mod spelling;
+pub(crate) mod table;
+
+use super::say;
+use functions::Functions;
+use line::Process;
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Exit status when a line was bad.
+const BAD_LINE: u8 = 1;
+
+/// The longest line that is read: 257 callers with module paths of PATH_MAX, every byte
+/// escaped to six, are 6.3 MB.
+const LONGEST: u64 = 16 << 20;
+
+/// Bad lines that are complained about one by one; a file of another kind has thousands.
+const MAX_COMPLAINTS: u64 = 20;
+
+#[derive(clap::Args)]
+#[command(
+    after_long_help = "FILE is what OWNPOOL_STATS=FILE or ownpool run --stats=FILE made: one line of JSON a process.\n\n\
+Exit status:\n  0    every line was a report\n  1    some line was not (each is named on standard error)\n  125  FILE cannot be read"
+)]
+pub(crate) struct Args {
+    /// JSON instead of tables: one line a process, with the names of functions added
+    #[arg(long)]
+    json: bool,
+    /// The report; - is standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+pub(crate) fn main(args: &Args) -> ExitCode {
+    let name = say::plain(args.file.as_os_str().as_encoded_bytes());
+    let source: Box<dyn Read> = if args.file == Path::new("-") {
+        Box::new(std::io::stdin().lock())
+    } else {
+        match File::open(&args.file) {
+            Ok(file) => Box::new(file),
+            Err(error) => return say::failure(format_args!("{name}: {error}")),
+        }
+    };
+    let mut output = say::Output::new();
+    let mut functions = Functions::default();
+    let mut bad_lines = 0;
+    let mut shown = 0_u64;
+    let read = each_line(BufReader::new(source), |number, text| {
+        match text.and_then(Process::parse) {
+            Ok(mut process) => {
+                functions.name(&mut process.callers);
+                let gap = if shown > 0 && !args.json { "\n" } else { "" };
+                shown += 1;
+                output.write(&format!(
+                    "{gap}{}",
+                    if args.json {
+                        process.json()
+                    } else {
+                        table::table(&process)
+                    }
+                ))
+            }
+            Err(why) => {
+                bad_lines += 1;
+                if bad_lines <= MAX_COMPLAINTS {
+                    say::complain(format_args!("{name}: line {number}: {why}"));
+                }
+                true
+            }
+        }
+    });
+    if bad_lines > MAX_COMPLAINTS {
+        say::complain(format_args!(
+            "{name}: {} bad lines in all",
+            say::grouped(bad_lines)
+        ));
+    }
+    match read {
+        Err(error) => say::failure(format_args!("{name}: {error}")),
+        Ok(()) => {
+            if shown == 0 && bad_lines == 0 && !args.json {
+                say::complain(format_args!(
+                    "{name}: no reports in it: nobody drew randomness, or nobody wrote yet"
+                ));
+            }
+            output.finish(if bad_lines > 0 { BAD_LINE } else { 0 })
+        }
+    }
+}
+
+/// Calls `take` with the number and text of every line that is not blank, until it says
+/// that it has enough.
+pub(crate) fn each_line(
+    mut source: impl BufRead,
+    mut take: impl FnMut(u64, Result<&[u8], String>) -> bool,
+) -> std::io::Result<()> {
+    let mut text = Vec::new();
+    for number in 1_u64.. {
+        text.clear();
+        if source.by_ref().take(LONGEST).read_until(b'\n', &mut text)? == 0 {
+            break;
+        }
+        let whole = text.len() as u64 != LONGEST || text.ends_with(b"\n");
+        if !whole {
+            skip_line(&mut source)?;
+        }
+        let line = if whole {
+            Ok(text.trim_ascii())
+        } else {
+            Err(format!("longer than {} MiB", LONGEST >> 20))
+        };
+        if line.as_ref().is_ok_and(|line| line.is_empty()) {
+            continue;
+        }
+        if !take(number, line) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Reads on to the end of a line without keeping it.
+fn skip_line(source: &mut impl BufRead) -> std::io::Result<()> {
+    loop {
+        let chunk = match source.fill_buf() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            other => other?,
+        };
+        let (len, ended) = match memchr::memchr(b'\n', chunk) {
+            Some(at) => (at + 1, true),
+            None => (chunk.len(), chunk.is_empty()),
+        };
+        source.consume(len);
+        if ended {
+            return Ok(());
+        }
+    }
+}

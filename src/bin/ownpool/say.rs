@@ -1,0 +1,137 @@
+//! How the command speaks: results on standard output, complaints on standard
+//! error, each complaint one line that starts with `ownpool: `.
+//!
+//! Promises: names that come from files (programs, modules, symbols) are shown with
+//! control characters escaped, so a hostile file cannot drive the terminal. A reader
+//! that goes away early (`| head`) is no error and no panic, which `println!` would make it.
+
+use super::OUR_FAILURE;
+use core::fmt::Display;
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+
+/// Standard output, for a command that writes piece by piece.
+pub(crate) struct Output {
+    stdout: std::io::Stdout,
+    trouble: Option<std::io::Error>,
+}
+
+impl Output {
+    pub(crate) fn new() -> Output {
+        Output {
+            stdout: std::io::stdout(),
+            trouble: None,
+        }
+    }
+
+    /// Writes, and says whether there is any use in going on.
+    pub(crate) fn write(&mut self, text: &str) -> bool {
+        if self.trouble.is_none() {
+            let mut stdout = self.stdout.lock();
+            self.trouble = stdout
+                .write_all(text.as_bytes())
+                .and_then(|()| stdout.flush())
+                .err();
+        }
+        self.trouble.is_none()
+    }
+
+    /// The exit status: `status`, unless what was written did not arrive.
+    pub(crate) fn finish(self, status: u8) -> ExitCode {
+        match self.trouble {
+            Some(error) if error.kind() != ErrorKind::BrokenPipe => {
+                failure(format_args!("standard output: {error}"))
+            }
+            _ => ExitCode::from(status),
+        }
+    }
+}
+
+/// Writes a finished text to standard output; the status is `status` if it arrived.
+pub(crate) fn result(text: &str, status: u8) -> ExitCode {
+    let mut output = Output::new();
+    output.write(text);
+    output.finish(status)
+}
+
+/// One line on standard error. Nobody is left to tell if that fails.
+pub(crate) fn complain(what: impl Display) {
+    let line = format!("ownpool: {what}\n");
+    let _ = std::io::stderr().lock().write_all(line.as_bytes());
+}
+
+/// One line on standard error and the status for our own failures.
+pub(crate) fn failure(what: impl Display) -> ExitCode {
+    complain(what);
+    ExitCode::from(OUR_FAILURE)
+}
+
+/// What clap has to say: help and version with status 0, misuse with 125 instead of
+/// its own 2, since `run` must not be mistaken for the program that it did not start.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() { OUR_FAILURE } else { 0 })
+}
+
+/// A name from outside, fit for a terminal: control characters and the marks that
+/// change the direction of text are escaped, bytes that are no UTF-8 replaced.
+pub(crate) fn plain(name: impl AsRef<[u8]>) -> String {
+    let mut shown = String::new();
+    for character in String::from_utf8_lossy(name.as_ref()).chars() {
+        match character {
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                shown.extend(character.escape_unicode());
+            }
+            _ if character.is_control() => shown.extend(character.escape_default()),
+            _ => shown.push(character),
+        }
+    }
+    shown
+}
+
+/// A number with its thousands apart: `1,597,952`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut shown = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// A number and its noun: `1 thread`, `2 threads`.
+pub(crate) fn counted(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", grouped(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_apart() {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (1_597_952, "1,597,952"),
+            (u64::MAX, "18,446,744,073,709,551,615"),
+        ] {
+            assert_eq!(grouped(number), text);
+        }
+        assert_eq!(counted(1, "thread"), "1 thread");
+        assert_eq!(counted(0, "thread"), "0 threads");
+    }
+
+    #[test]
+    fn names_cannot_drive_a_terminal() {
+        assert_eq!(plain("/usr/bin/perl"), "/usr/bin/perl");
+        assert_eq!(plain("a\u{1b}[2Jb\n"), "a\\u{1b}[2Jb\\n");
+        assert_eq!(plain("x\u{202e}y"), "x\\u{202e}y");
+        assert_eq!(plain(b"\xff\x80z"), "\u{fffd}\u{fffd}z");
+    }
+}
