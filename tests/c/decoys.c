@@ -117,8 +117,21 @@ static void handlers(void) {
     if (handled < 100) DIE("only %lu signals", handled);
 }
 
+/* Absurd lengths do not turn the counts round. */
+static void absurd_lengths(void) {
+    int fd = open("/dev/urandom", O_RDONLY);
+    static const size_t lens[] = {~0ul, 1ul << 63, 1ul << 40};
+    for (int i = 0; i < COUNT(lens); i++) {
+        uint64_t before = counts().kernel_bytes;
+        if (read(fd, NULL, lens[i]) != -1 || getrandom(NULL, lens[i], 0) != -1) DIE("null is written to");
+        if (counts().kernel_bytes - before > 2 * 0x7ffff000ul) DIE("length %zx is counted as more than there can be", lens[i]);
+    }
+    close(fd);
+}
+
 int main(void) {
     decoys();
+    absurd_lengths();
     uint64_t before = counts().private_calls;
     high_numbers();
     handlers();
