@@ -226,7 +226,12 @@ fn unseen_filters_and_missing_things_leave_everything_to_the_kernel() {
         (&["nofile"], ""),
     ];
     for (arguments, expect) in cases {
-        let output = bare(&program).args(arguments).output().expect("it starts");
+        // An empty root is made where the program stands.
+        let output = bare(&program)
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .expect("it starts");
         if output.status.code() == Some(77) {
             println!("{arguments:?}: not permitted here");
             continue;
@@ -234,6 +239,7 @@ fn unseen_filters_and_missing_things_leave_everything_to_the_kernel() {
         assert!(output.status.success(), "{arguments:?}");
         for mode in ["auto", "always"] {
             let mut command = preloaded(&program, &[("OWNPOOL_MODE", mode)]);
+            command.current_dir(folder.path());
             if expect == "wipe" {
                 command.env("OWNPOOL_TEST", "wipe");
             }
