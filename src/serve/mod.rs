@@ -161,7 +161,9 @@ pub(crate) unsafe fn getrandom(
 
 #[inline]
 fn fall_through(len: usize, door: Door, reason: Reason) -> Outcome {
-    stats::count_kernel(Tls::here() as usize, door, len, reason);
+    // No request is answered with more, whatever it asks for.
+    let most = len.min(LONGEST);
+    stats::count_kernel(Tls::here() as usize, door, most, reason);
     if !matches!(reason, Reason::Light | Reason::Mode | Reason::Observed) {
         probes::fell_through(reason, len);
     }
