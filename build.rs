@@ -2,6 +2,8 @@
 //!
 //! `-z nodelete`: thread destructors and hooks outlive a dlclose.
 //! `-soname`: programs that link it record the name that `make install` links.
+//! `-lc`: a library without std links nothing by itself. Without the entry the
+//! loader would neither start libc before us nor check the versions of its symbols.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -9,6 +11,7 @@ fn main() {
         "-Wl,-z,nodelete",
         "-Wl,-z,relro,-z,now",
         "-Wl,-soname,libownpool.so.0",
+        "-lc",
     ] {
         println!("cargo:rustc-cdylib-link-arg={argument}");
     }

@@ -7,11 +7,12 @@
 //! are given instead. Must never give a weak byte, and never end the process
 //! but in the integer functions, when the kernel gives no randomness at all.
 
+use crate::crng::keystream::Backend;
 use crate::serve::{self, Outcome};
 use crate::settings::Mode;
 use crate::stats::{self, Door, Reason};
 use crate::thread::{self, Standing, Take, Tls};
-use crate::{confine, cpu, real, sure, sys};
+use crate::{confine, real, sure, sys};
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::{iter, mem, ptr};
 use libc::{size_t, ssize_t};
@@ -336,10 +337,16 @@ pub extern "C" fn ownpool_mode() -> *const c_char {
 /// The string is static: it is not freed. Thread-safe and async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn ownpool_version() -> *const c_char {
-    let version: &[u8] = match cpu::backend_in_use() {
-        "avx512" => concat!("ownpool ", env!("CARGO_PKG_VERSION"), " (avx512)\0").as_bytes(),
-        "avx2" => concat!("ownpool ", env!("CARGO_PKG_VERSION"), " (avx2)\0").as_bytes(),
-        _ => concat!("ownpool ", env!("CARGO_PKG_VERSION"), " (sse2)\0").as_bytes(),
+    macro_rules! version {
+        ($backend:literal) => {
+            concat!("ownpool ", env!("CARGO_PKG_VERSION"), " (", $backend, ")\0").as_bytes()
+        };
+    }
+    let version = match thread::backend() {
+        Backend::Avx512 => version!("avx512"),
+        Backend::Avx2 => version!("avx2"),
+        Backend::Sse2 => version!("sse2"),
+        Backend::Soft => version!("soft"),
     };
     version.as_ptr().cast()
 }

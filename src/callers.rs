@@ -2,15 +2,35 @@
 //!
 //! Promises: 256 sites and one row for all others, in fixed memory, lock-free
 //! and async-signal-safe; nothing is noted unless a report is wanted. In
-//! `observe` every call is noted, so the table is exact; in the serving modes a
-//! call is noted where it leaves the fast path anyway (judged calls, refills,
-//! reads), and then stands for all that its thread drew since the last one, so
-//! sites come out in proportion. Must never slow the fast path.
+//! `observe` every call is noted, so the table is exact. In the serving modes a
+//! call is noted where it leaves the fast path anyway: judged calls, reads and
+//! large requests for themselves, one that met a short buffer for all that its
+//! thread drew since the last such one. So sites come out in proportion, and add
+//! up to all that was drawn. Must never slow the fast path.
 //!
 //! A site is a return address and an entry point. `serve` notes, `report` reads.
 
 use crate::stats::Door;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+/// Whether anybody will read the table.
+static WANTED: AtomicBool = AtomicBool::new(false);
+
+/// A report is to be written: calls are worth noting.
+pub(crate) fn want() {
+    WANTED.store(true, Relaxed);
+}
+
+/// Whether a report is to be written.
+#[inline]
+pub(crate) fn wanted() -> bool {
+    WANTED.load(Relaxed)
+}
+
+/// Whether a report is to be written by whoever asks now: one is told yes.
+pub(crate) fn claim() -> bool {
+    WANTED.swap(false, Relaxed)
+}
 
 /// How many sites have a row of their own.
 const SITES: usize = 256;
@@ -55,10 +75,13 @@ pub(crate) struct Note {
     pub(crate) moved: bool,
 }
 
-/// Notes a call.
-pub(crate) fn note(note: &Note) {
+/// Notes a call; the number of its row, for [`add`].
+pub(crate) fn note(note: &Note) -> usize {
     let key = note.caller | (note.door as usize + 1) << DOOR_SHIFT;
-    let Some(row) = find(key) else { return };
+    let number = find(key);
+    let Some(row) = ROWS.get(number) else {
+        return number;
+    };
     row.calls.fetch_add(note.calls, Relaxed);
     row.bytes.fetch_add(note.bytes, Relaxed);
     row.largest.fetch_max(note.len as u64, Relaxed);
@@ -66,26 +89,38 @@ pub(crate) fn note(note: &Note) {
     let class = (note.thread >> 6 ^ note.thread >> 12 ^ note.thread >> 23) % 64;
     row.threads.fetch_or(1 << class, Relaxed);
     row.moved.fetch_or(u64::from(note.moved), Relaxed);
+    number
+}
+
+/// Adds what a thread drew after its last note, when it ends, to that note's row.
+pub(crate) fn add(number: usize, calls: u64, bytes: u64) {
+    if let Some(row) = ROWS.get(number) {
+        row.calls.fetch_add(calls, Relaxed);
+        row.bytes.fetch_add(bytes, Relaxed);
+    }
 }
 
 /// The row of this site: its own, a free one, or the one for all others.
-fn find(key: usize) -> Option<&'static Row> {
+fn find(key: usize) -> usize {
     let start = (key ^ key >> 8 ^ key >> 16).wrapping_mul(0x9e37_79b1) >> 8;
     for step in 0..SITES {
-        let row = ROWS.get((start + step) % SITES)?;
+        let number = (start + step) % SITES;
+        let Some(row) = ROWS.get(number) else {
+            return SITES;
+        };
         let found = row.key.load(Relaxed);
         if found == key {
-            return Some(row);
+            return number;
         }
         if found == 0 {
             match row.key.compare_exchange(0, key, Relaxed, Relaxed) {
-                Ok(_) => return Some(row),
-                Err(taken) if taken == key => return Some(row),
+                Ok(_) => return number,
+                Err(taken) if taken == key => return number,
                 Err(_) => {}
             }
         }
     }
-    ROWS.get(SITES)
+    SITES
 }
 
 /// One site, for the report.
@@ -162,7 +197,7 @@ mod tests {
     use super::*;
 
     fn call(caller: usize, bytes: u64) {
-        note(&Note {
+        let _ = note(&Note {
             caller,
             door: Door::Read,
             len: bytes as usize,

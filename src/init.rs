@@ -11,7 +11,7 @@
 
 use crate::settings::{Complaint, Mode, Settings, basename, row};
 use crate::text::Line;
-use crate::{callers, cpu, real, report, serve, stats, sys, thread, urandom, vdso};
+use crate::{callers, real, report, serve, stats, sys, thread, urandom, vdso};
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr;
 
@@ -21,7 +21,8 @@ static START: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_
 
 unsafe extern "C" fn start(argc: c_int, argv: *const *const c_char, envp: *const *const c_char) {
     real::resolve();
-    cpu::start();
+    // SAFETY: a string that stays, or null.
+    sys::choose_fstat(unsafe { text_at(real::gnu_get_libc_version()) });
     // SAFETY: what the loader passes to constructors; AT_EXECFN is a string of
     // the process's own stack.
     let (argv0, executable) = unsafe {
@@ -139,7 +140,7 @@ fn announce(settings: &Settings<'_>) {
     let mut line = Line::<512>::new();
     line.push(b"ownpool: ")
         .push(env!("CARGO_PKG_VERSION").as_bytes());
-    line.push(b" (").push(cpu::backend_in_use().as_bytes());
+    line.push(b" (").push(thread::backend().name().as_bytes());
     line.push(if vdso::has_getrandom() {
         b", vdso) mode="
     } else {

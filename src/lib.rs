@@ -35,7 +35,6 @@ pub mod api;
 mod bucket;
 mod callers;
 mod confine;
-mod cpu;
 mod crng;
 mod elf;
 /// cbindgen:ignore

@@ -12,10 +12,10 @@ use crate::callers::Site;
 use crate::settings::{STATS_MAX, Settings, basename};
 use crate::stats::{Door, Reason, Snapshot};
 use crate::text::Line;
-use crate::{callers, confine, cpu, modules, serve, sys, thread};
+use crate::{callers, confine, modules, serve, sys, thread};
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Where the report goes, and what it says of the program. Copied when the
 /// library starts: programs overwrite their environment and arguments.
@@ -36,7 +36,6 @@ static PLAN: Static<Plan> = Static(UnsafeCell::new(Plan {
 static TEXT: Static<Line<{ 160 << 10 }>> = Static(UnsafeCell::new(Line::new()));
 static PATH: Static<Line<2048>> = Static(UnsafeCell::new(Line::new()));
 static OWN_PATH: Static<[u8; 1024]> = Static(UnsafeCell::new([0; 1024]));
-static WANTED: AtomicBool = AtomicBool::new(false);
 static STDERR_DEVICE: AtomicU64 = AtomicU64::new(0);
 static STDERR_INODE: AtomicU64 = AtomicU64::new(0);
 
@@ -45,7 +44,7 @@ pub(crate) fn start(settings: &Settings<'_>, program: &[u8]) {
     if settings.stats.is_empty() {
         return;
     }
-    // SAFETY: `init` runs once, and nobody reads the plan before WANTED is set.
+    // SAFETY: `init` runs once, and nobody reads the plan before it is wanted.
     let plan = unsafe { &mut *PLAN.0.get() };
     plan.target.push(settings.stats);
     plan.program
@@ -57,26 +56,21 @@ pub(crate) fn start(settings: &Settings<'_>, program: &[u8]) {
         STDERR_DEVICE.store(identity.device, Relaxed);
         STDERR_INODE.store(identity.inode, Relaxed);
     }
-    WANTED.store(true, Relaxed);
-}
-
-/// Whether a report is wanted at all.
-#[inline]
-pub(crate) fn wanted() -> bool {
-    WANTED.load(Relaxed)
+    callers::want();
 }
 
 /// Run by the loader when the process ends in the ordinary way.
 extern "C" fn finish() {
     // Whoever comes second, a signal handler that calls exit say, finds it done.
-    if !WANTED.swap(false, Relaxed) || confine::confined() {
+    if !callers::claim() || confine::confined() {
         return;
     }
+    thread::note_rest();
     let now = thread::snapshot();
     if now.entries.iter().all(|&calls| calls == 0) {
         return;
     }
-    // SAFETY: the swap above let one of us through, and the plan is complete.
+    // SAFETY: the claim above let one of us through, and the plan is complete.
     let (plan, text) = unsafe { (&*PLAN.0.get(), &mut *TEXT.0.get()) };
     let pid = sys::pid();
     describe(text, &now, plan.program.bytes(), pid);
@@ -149,7 +143,7 @@ fn describe<const N: usize>(text: &mut Line<N>, now: &Snapshot, program: &[u8], 
     text.push(b"{\"ownpool\":\"")
         .push(env!("CARGO_PKG_VERSION").as_bytes());
     text.push(b"\",\"backend\":\"")
-        .push(cpu::backend_in_use().as_bytes());
+        .push(thread::backend().name().as_bytes());
     text.push(b"\",\"pid\":").push_number(pid);
     text.push(b",\"program\":\"").push_json(program);
     text.push(b"\",\"mode\":\"")

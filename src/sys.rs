@@ -10,6 +10,7 @@
 use core::arch::asm;
 use core::ffi::{CStr, c_int, c_uint, c_void};
 use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// An error number of the kernel, positive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,17 +109,37 @@ impl Identity {
     }
 }
 
+/// Whether fstat(3) of this libc is the system call newfstatat with an empty path.
+static FSTAT_BY_PATH: AtomicBool = AtomicBool::new(false);
+
+/// Chooses the form of fstat that the dynamic loader uses itself: a filter that
+/// was made for this userland knows that one, and may kill for the other.
+/// glibc 2.33 to 2.38 have newfstatat, all others (and musl) fstat.
+pub(crate) fn choose_fstat(glibc: &[u8]) {
+    let by_path = matches!(
+        glibc,
+        [b'2', b'.', b'3', b'3'..=b'8'] | [b'2', b'.', b'3', b'3'..=b'8', b'.', ..]
+    );
+    FSTAT_BY_PATH.store(by_path, Relaxed);
+}
+
 /// fstat(2).
 #[inline]
 pub(crate) fn identity(fd: c_int) -> Result<Identity, Errno> {
     let mut stat = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: the kernel writes one `struct stat` to a place of that size.
-    unsafe {
-        call(
-            libc::SYS_fstat,
-            [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0],
-        )?
+    let place = stat.as_mut_ptr() as usize;
+    let (number, arguments) = if FSTAT_BY_PATH.load(Relaxed) {
+        let empty = c"".as_ptr() as usize;
+        let flags = libc::AT_EMPTY_PATH as usize;
+        (
+            libc::SYS_newfstatat,
+            [fd as usize, empty, place, flags, 0, 0],
+        )
+    } else {
+        (libc::SYS_fstat, [fd as usize, place, 0, 0, 0, 0])
     };
+    // SAFETY: the kernel writes one `struct stat` to a place of that size.
+    unsafe { call(number, arguments)? };
     // SAFETY: fstat succeeded, so every field that we read is written.
     let stat = unsafe { stat.assume_init_ref() };
     Ok(Identity {
@@ -161,16 +182,13 @@ pub(crate) fn read_file(path: &CStr, dest: &mut [u8]) -> Result<usize, Errno> {
     read
 }
 
-/// open(2), mode 0644 for a file that is made.
+/// open(2), mode 0644 for a file that is made. As openat, which is what libc
+/// (glibc 2.26 and later) and its loader use: filters may not know open any more.
 pub(crate) fn open(path: &CStr, flags: c_int) -> Result<c_int, Errno> {
+    let (here, path) = (libc::AT_FDCWD as usize, path.as_ptr() as usize);
     // SAFETY: `path` ends with a NUL.
-    unsafe {
-        call(
-            libc::SYS_open,
-            [path.as_ptr() as usize, flags as usize, 0o644, 0, 0, 0],
-        )
-    }
-    .map(|fd| fd as c_int)
+    unsafe { call(libc::SYS_openat, [here, path, flags as usize, 0o644, 0, 0]) }
+        .map(|fd| fd as c_int)
 }
 
 /// close(2) of a descriptor that [`open`] gave.

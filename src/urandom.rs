@@ -7,8 +7,8 @@
 //!
 //! Promises: an unhinted descriptor costs one bit test; the answer is the
 //! kernel's own, of this moment, for files, pipes, sockets and every device but
-//! one: /dev/random, or a write-only urandom, put on a number that was hinted
-//! before, may be taken for urandom, and harms nobody. Must never ask with any
+//! one: /dev/random, or a write-only urandom, put behind our back on a number that
+//! was asked before, may be taken for urandom, and harms nobody. Must never ask with any
 //! call but fstat and ioctl, or trust a path. `hooks` hint, `serve` asks.
 
 use crate::{confine, sys};
@@ -17,36 +17,63 @@ use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
 /// Numbers from here on are never hinted: the kernel answers them.
 const NUMBERS: usize = 1 << 16;
-static HINTS: [AtomicU64; NUMBERS / 64] = [const { AtomicU64::new(0) }; NUMBERS / 64];
+
+/// One bit a descriptor number.
+struct Bits([AtomicU64; NUMBERS / 64]);
+
+/// Numbers that are worth asking about.
+static HINTS: Bits = Bits::none();
+/// Numbers that fstat has called urandom since they were last hinted. The cheaper
+/// question cannot tell /dev/random from urandom, so it is never the first.
+static ASKED: Bits = Bits::none();
+
+impl Bits {
+    const fn none() -> Bits {
+        Bits([const { AtomicU64::new(0) }; NUMBERS / 64])
+    }
+
+    #[inline(always)]
+    fn has(&self, fd: c_int) -> bool {
+        match self.0.get(fd as u32 as usize / 64) {
+            Some(word) => word.load(Relaxed) & bit(fd) != 0,
+            None => false,
+        }
+    }
+
+    /// Writes to the shared line only if the bit changes: most opens are of
+    /// something else, on a number that never was urandom.
+    #[inline]
+    fn set(&self, fd: c_int, to: bool) {
+        if let Some(word) = self.0.get(fd as u32 as usize / 64)
+            && (word.load(Relaxed) & bit(fd) != 0) != to
+        {
+            if to {
+                word.fetch_or(bit(fd), Relaxed);
+            } else {
+                word.fetch_and(!bit(fd), Relaxed);
+            }
+        }
+    }
+}
 
 /// Bit per standard descriptor: hinted, but not asked about since.
 static UNSURE: AtomicU8 = AtomicU8::new(0);
 
-/// From this length on fstat is the better question: it tells /dev/random and
-/// write-only descriptors apart, and 100 ns more are a tenth of such a request.
+/// From this length on fstat is the better question: it tells /dev/random apart,
+/// and 100 ns more are a tenth of such a request.
 const BY_FSTAT: usize = 1024;
 
 /// Whether asking may be worth it.
 #[inline(always)]
 pub(crate) fn hinted(fd: c_int) -> bool {
-    match HINTS.get(fd as u32 as usize / 64) {
-        Some(word) => word.load(Relaxed) & bit(fd) != 0,
-        None => false,
-    }
+    HINTS.has(fd)
 }
 
-/// Sets or clears the hint of a number.
+/// Sets or clears the hint of a number. What was asked before is void.
+#[inline]
 pub(crate) fn hint(fd: c_int, worth_asking: bool) {
-    let Some(word) = HINTS.get(fd as u32 as usize / 64) else {
-        return;
-    };
-    // Most opens are of something else, on a number that never was urandom:
-    // no shared line is written for them.
-    if worth_asking {
-        word.fetch_or(bit(fd), Relaxed);
-    } else if word.load(Relaxed) & bit(fd) != 0 {
-        word.fetch_and(!bit(fd), Relaxed);
-    }
+    ASKED.set(fd, false);
+    HINTS.set(fd, worth_asking);
 }
 
 /// A urandom was opened: it may be put on a standard descriptor next (dd and
@@ -105,21 +132,27 @@ pub(crate) unsafe fn sounds_random(path: *const u8) -> bool {
 /// there, if there is room for one and the answer is yes.
 #[inline]
 pub(crate) unsafe fn ask(fd: c_int, dest: *mut c_void, len: usize) -> bool {
-    let yes = if len >= BY_FSTAT || len < size_of::<c_int>() || confine::inherited() {
-        sys::identity(fd).is_ok_and(|identity| identity.is_urandom())
-    } else {
+    let small = (size_of::<c_int>()..BY_FSTAT).contains(&len) && !confine::inherited();
+    let mut yes = (small && ASKED.has(fd)) || ask_by_fstat(fd);
+    if yes && small {
         // SAFETY: the caller's contract. A bad pointer is EFAULT, a no, and the
         // real read then says so. On anything but a random device the answer is
         // ENOTTY (or EBADF), and nothing is written.
-        match unsafe { sys::entropy_count(fd, dest) } {
+        yes = match unsafe { sys::entropy_count(fd, dest) } {
             Ok(()) => true,
             // The descriptor may well be urandom: keep the hint.
             Err(sys::Errno(libc::EFAULT)) => return false,
             Err(_) => false,
-        }
-    };
+        };
+    }
     if !yes {
         hint(fd, false);
     }
+    yes
+}
+
+fn ask_by_fstat(fd: c_int) -> bool {
+    let yes = sys::identity(fd).is_ok_and(|identity| identity.is_urandom());
+    ASKED.set(fd, yes);
     yes
 }

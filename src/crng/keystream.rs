@@ -13,7 +13,11 @@
 
 use chacha20::ChaCha20LegacyCore;
 use chacha20::cipher::array::Array;
-use chacha20::cipher::{KeyIvInit, StreamCipherCore};
+use chacha20::cipher::consts::U64;
+use chacha20::cipher::typenum::Unsigned;
+use chacha20::cipher::{
+    BlockSizeUser, KeyIvInit, StreamCipherBackend, StreamCipherClosure, StreamCipherCore,
+};
 use core::mem;
 
 /// Bytes of a ChaCha20 key (RFC 8439 section 2.3).
@@ -72,12 +76,58 @@ impl core::fmt::Debug for Keystream {
     }
 }
 
-/// The backend that the `chacha20` crate chooses on a machine with these
-/// features, in the crate's own order of preference.
-pub(crate) fn backend(has_avx512: bool, has_avx2: bool) -> &'static str {
-    match (cfg!(chacha20_avx512) && has_avx512, has_avx2) {
-        (true, _) => "avx512",
-        (false, true) => "avx2",
-        (false, false) => "sse2",
+/// How the `chacha20` crate makes blocks on this processor. Asking has the crate
+/// look at the processor, if it has not yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Backend {
+    /// One block at a time.
+    Soft = 0,
+    /// Four blocks, 128 bits wide: what every x86-64 processor has.
+    Sse2 = 1,
+    /// Four blocks, 256 bits wide.
+    Avx2 = 2,
+    /// Sixteen blocks, 512 bits wide; behind `--cfg chacha20_avx512`.
+    Avx512 = 3,
+}
+
+impl Backend {
+    /// The name that reports and benchmarks show.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Backend::Soft => "soft",
+            Backend::Sse2 => "sse2",
+            Backend::Avx2 => "avx2",
+            Backend::Avx512 => "avx512",
+        }
+    }
+
+    /// The backend in use, by the crate's own word.
+    pub(crate) fn in_use() -> Backend {
+        let mut backend = Backend::Soft;
+        Keystream::erased()
+            .0
+            .process_with_backend(Question(&mut backend));
+        backend
+    }
+}
+
+/// A closure for the crate's backend, which makes no keystream but looks at the
+/// backend's type.
+struct Question<'a>(&'a mut Backend);
+
+impl BlockSizeUser for Question<'_> {
+    type BlockSize = U64;
+}
+
+impl StreamCipherClosure for Question<'_> {
+    fn call<B: StreamCipherBackend<BlockSize = U64>>(self, _backend: &mut B) {
+        // SSE2 and AVX2 both make four blocks at a time, but of different width.
+        *self.0 = match (B::ParBlocksSize::USIZE, size_of::<B>()) {
+            (16, _) => Backend::Avx512,
+            (4, 65..) => Backend::Avx2,
+            (4, _) => Backend::Sse2,
+            _ => Backend::Soft,
+        };
     }
 }

@@ -70,12 +70,6 @@ impl Crng {
         }
     }
 
-    /// Has the cipher's crate look at the processor now, rather than at a draw.
-    #[allow(dead_code, reason = "the library's start needs it, benches do not")]
-    pub(crate) fn detect() {
-        Keystream::erased();
-    }
-
     /// Where the caller writes 32 fresh kernel bytes before [`mix_seed`](Self::mix_seed)
     /// or [`mix_subkey`](Self::mix_subkey).
     #[inline(always)]

@@ -27,7 +27,9 @@ fn found(fd: c_int, sounds_random: bool) {
 #[inline]
 unsafe fn opened(fd: c_int, path: *const c_char, flags: c_int) -> c_int {
     if fd >= 0 {
-        let readable = flags & libc::O_ACCMODE != libc::O_WRONLY && flags & libc::O_PATH == 0;
+        // The fourth access mode, 3, gives a descriptor for ioctl alone (open(2)).
+        let readable = matches!(flags & libc::O_ACCMODE, libc::O_RDONLY | libc::O_RDWR)
+            && flags & libc::O_PATH == 0;
         // SAFETY: the caller's contract.
         found(
             fd,
@@ -246,7 +248,9 @@ checked_preads! {
 }
 
 /// The vectors of a hinted descriptor's read, if they are ones that can be looked
-/// at here: 1 to 1,024 of them (IOV_MAX) at a place where user memory can be.
+/// at here: 1 to 1,024 of them (IOV_MAX) at a place where user memory can be, and
+/// none of which is read into. The kernel copies the list before it writes; we,
+/// who do not, would find the later vectors overwritten.
 ///
 /// # Safety
 /// As readv(2).
@@ -255,10 +259,18 @@ unsafe fn vectors<'a>(vectors: *const iovec, count: c_int) -> Option<Vectors<'a>
     let count = usize::try_from(count)
         .ok()
         .filter(|count| (1..=1024).contains(count))?;
-    let plain =
-        serve::plain(vectors.cast_mut().cast(), count * size_of::<iovec>()) && vectors.is_aligned();
+    let size = count * size_of::<iovec>();
+    if !serve::plain(vectors.cast_mut().cast(), size) || !vectors.is_aligned() {
+        return None;
+    }
+    let start = vectors as usize;
     // SAFETY: the caller's contract; what the kernel would refuse outright is left to it.
-    plain.then(|| Vectors(unsafe { slice::from_raw_parts(vectors, count) }))
+    let list = unsafe { slice::from_raw_parts(vectors, count) };
+    let apart = list.iter().all(|vector| {
+        let dest = vector.iov_base as usize;
+        dest >= start + size || dest.saturating_add(vector.iov_len) <= start
+    });
+    apart.then_some(Vectors(list))
 }
 
 hook! {

@@ -106,6 +106,8 @@ real! {
     preadv2(fd: c_int, vectors: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t;
     /// preadv64v2, the same on x86-64
     preadv64v2(fd: c_int, vectors: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t;
+    /// gnu_get_libc_version(3); null without glibc
+    gnu_get_libc_version() -> *const c_char;
     /// pthread_testcancel(3)
     pthread_testcancel();
     /// pthread_key_create(3)

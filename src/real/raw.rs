@@ -205,6 +205,11 @@ pub(super) unsafe extern "C" fn preadv2(fd: c_int, vectors: *const iovec, count:
 }
 pub(super) use preadv2 as preadv64v2;
 
+/// Another libc.
+pub(super) unsafe extern "C" fn gnu_get_libc_version() -> *const c_char {
+    core::ptr::null()
+}
+
 /// Without libpthread there is nobody to cancel.
 pub(super) unsafe extern "C" fn pthread_testcancel() {}
 

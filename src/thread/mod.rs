@@ -1,4 +1,4 @@
-//! This thread's generator: take, copy, erase, post-check; its life.
+//! This thread's generator: take, copy, erase, post-check.
 //!
 //! The in-flight protocol, in the order in which it is safe against signal
 //! handlers that draw, fork or jump away, and against pages that are wiped (fork)
@@ -21,21 +21,21 @@
 //! kept as counter-examples in `tests/steps.rs`.
 
 mod handout;
+mod life;
 mod page;
 mod refill;
 mod tls;
 
+pub(crate) use life::{backend, forgive, forgives, move_here, start};
 pub(crate) use tls::Tls;
 
-use crate::settings::Settings;
-use crate::stats::{self, Door, Reason, Snapshot};
-use crate::{bucket, cpu, crng, real, sys, vdso};
-use core::ffi::{c_int, c_uint, c_void};
+use crate::callers::{self, Note};
+use crate::stats::{Door, Reason, Snapshot};
+use crate::{crng, vdso};
+use core::ffi::c_uint;
 use core::ptr::{read_volatile, write_volatile};
-use core::sync::atomic::{
-    AtomicBool, AtomicI32, AtomicU8, AtomicU64, AtomicUsize, Ordering, compiler_fence,
-};
-use page::{NoPage, Owned, Page};
+use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
+use page::Page;
 
 /// The magic of pages that are seeded: `ownpool_reseed` and a change of mode
 /// move it on, and every page reseeds before its next byte. The hot path needs
@@ -54,19 +54,6 @@ pub(crate) static LIMITS: Limits = Limits {
     reseed_secs: AtomicU64::new(0),
     forgive_ms: AtomicU64::new(0),
 };
-
-/// The pthread key whose destructor gives a page back; negative: none.
-static KEY: AtomicI32 = AtomicI32::new(-1);
-/// The thread that loaded the library. It may have a page without a destructor.
-static FIRST: AtomicUsize = AtomicUsize::new(0);
-/// Whether `init` has come by: before it, nobody can be moved yet.
-static STARTED: AtomicBool = AtomicBool::new(false);
-/// Whether anybody may be moved at all: one of the three below.
-static READY: AtomicU8 = AtomicU8::new(UNKNOWN);
-const UNKNOWN: u8 = 0;
-const YES: u8 = 1;
-const NO: u8 = 2;
-static FAIL_KNOWN_ANSWER: AtomicU8 = AtomicU8::new(0);
 
 /// The longest request that [`take`] answers; longer ones stream from a subkey.
 pub(crate) const SMALL: usize = crng::keystream::STRIDE - 1;
@@ -217,15 +204,15 @@ pub(crate) unsafe fn fill(
     }
 }
 
-/// Mode `vdso`: the kernel's own generator, with a state in this thread's page.
-/// The result of getrandom(2), or why there is none.
+/// Mode `vdso`: the kernel's own generator, with a state in this thread's page,
+/// for every piece in turn, as one request. The result of getrandom(2), or why
+/// there is none. A piece that is cut short is the last one.
 ///
 /// # Safety
-/// `dest` is writable for `len`.
+/// Every piece is writable for its length.
 #[inline(never)]
 pub(crate) unsafe fn fill_by_vdso(
-    dest: *mut u8,
-    len: usize,
+    pieces: impl Iterator<Item = (*mut u8, usize)>,
     flags: c_uint,
     door: Door,
 ) -> Result<usize, Reason> {
@@ -239,8 +226,19 @@ pub(crate) unsafe fn fill_by_vdso(
             return Err(Reason::Busy);
         }
         fence();
-        let drawn = vdso::getrandom(dest, len, flags, refill::vdso_state(page)).unwrap_or(-1);
-        let done = usize::try_from(drawn).map_err(|_| Reason::Unseeded);
+        let mut done = Ok(0);
+        for (dest, len) in pieces {
+            let drawn = vdso::getrandom(dest, len, flags, refill::vdso_state(page)).unwrap_or(-1);
+            let so_far = done.unwrap_or(0);
+            match usize::try_from(drawn) {
+                Ok(drawn) => done = Ok(so_far + drawn),
+                Err(_) if so_far == 0 => done = Err(Reason::Unseeded),
+                Err(_) => {}
+            }
+            if drawn != len as isize {
+                break;
+            }
+        }
         if let Ok(done) = done {
             count(page, done, door);
         }
@@ -272,178 +270,53 @@ pub(crate) fn standing() -> Standing {
     }
 }
 
-/// Calls and bytes that this moved thread has drawn since it was last asked, a
-/// call of `len` bytes that is about to be answered included: what the call site
-/// that asks now is noted for.
-pub(crate) fn drawn_with(len: usize) -> (u64, u64) {
+/// Notes the site of a call of `len` bytes that leaves the fast path and is about
+/// to be answered. A call that always does (a read, a large request) stands for
+/// itself; one that met a short buffer stands for all that this moved thread has
+/// drawn by the fast path since its last note.
+pub(crate) fn note_moved(len: usize, door: Door, caller: usize) {
+    let tls = Tls::here();
     // SAFETY: this thread's own words and page. A page that is wiped meanwhile
     // gives small numbers.
     unsafe {
-        let page = Tls::home(Tls::here()) as *mut Page;
+        let page = Tls::home(tls) as *mut Page;
         if page as usize <= tls::NOTED {
-            return (0, 0);
+            return;
         }
-        let counts = read_volatile(&raw const (*page).counts);
-        let calls = counts.calls.iter().sum::<u64>() + 1;
-        let bytes = counts.bytes.saturating_add(len as u64);
-        let since = (
-            calls.saturating_sub(read_volatile(&raw const (*page).noted_calls)),
-            bytes.saturating_sub(read_volatile(&raw const (*page).noted_bytes)),
-        );
-        write_volatile(&raw mut (*page).noted_calls, calls);
-        write_volatile(&raw mut (*page).noted_bytes, bytes);
-        since
+        let alone = door == Door::Read || len > SMALL;
+        let (calls, bytes) = match alone {
+            true => page::note_one(page, len as u64),
+            false => page::take_unnoted(page, 1, len as u64),
+        };
+        let thread = tls as usize;
+        let row = callers::note(&Note {
+            caller,
+            door,
+            len,
+            calls,
+            bytes,
+            thread,
+            moved: true,
+        });
+        // What is drawn by the fast path later and never noted belongs to the
+        // last that was, or, for want of one, to whoever was noted first.
+        if !alone || read_volatile(&raw const (*page).noted_row) == 0 {
+            write_volatile(&raw mut (*page).noted_row, row as u64 + 1);
+        }
     }
+}
+
+/// Notes what threads that still run have drawn since their last note. At the
+/// end of the process only: a thread's own note at the same moment may be lost.
+pub(crate) fn note_rest() {
+    // SAFETY: pages are never unmapped.
+    page::each(|page| unsafe { page::note_rest(page) });
 }
 
 /// `observe`: this thread would have been moved. True the first time.
 pub(crate) fn note_heavy() -> bool {
     // SAFETY: this thread's own words.
     unsafe { Tls::turn_home(Tls::here(), tls::LIGHT, tls::NOTED) }
-}
-
-/// Gives this thread a page. False: the kernel goes on answering it, for good.
-#[cold]
-pub(crate) fn move_here() -> bool {
-    let tls = Tls::here();
-    // SAFETY: this thread's own words. `home` is NEVER while we are at it, so a
-    // signal handler, or a malloc that draws, finds the thread busy.
-    unsafe {
-        if !STARTED.load(Ordering::Relaxed) {
-            return false;
-        }
-        if !Tls::turn_home(tls, tls::LIGHT, tls::NEVER)
-            && !Tls::turn_home(tls, tls::NOTED, tls::NEVER)
-        {
-            return false;
-        }
-        if READY.load(Ordering::Relaxed) == NO || !has_end(tls) {
-            return false;
-        }
-        let owned = match page::take() {
-            Ok(owned) => owned,
-            Err(NoPage::Now) => return false,
-            Err(NoPage::Ever) => {
-                READY.store(NO, Ordering::Relaxed);
-                return false;
-            }
-        };
-        if !ready(owned.page) || !will_end(tls, owned) {
-            page::give_back(owned);
-            return false;
-        }
-        (*tls).number = owned.number;
-        stats::count_move();
-        fence();
-        Tls::set_home(tls, owned.page as usize);
-        fence();
-        Tls::put_slot(tls, owned.page);
-        true
-    }
-}
-
-/// Whether the generator may be used in this process; looks once.
-///
-/// # Safety
-/// The page is owned, zero, and not in use yet.
-unsafe fn ready(page: *mut Page) -> bool {
-    if READY.load(Ordering::Relaxed) == UNKNOWN {
-        // A host in FIPS mode wants the kernel's validated generator.
-        let mut fips = [0; 1];
-        let fips =
-            sys::read_file(c"/proc/sys/crypto/fips_enabled", &mut fips) == Ok(1) && fips == *b"1";
-        let wrong = FAIL_KNOWN_ANSWER.load(Ordering::Relaxed) != 0;
-        // SAFETY: the caller's contract. In the page, because the buffer is larger
-        // than the stack that we allow ourselves.
-        let good = !fips && crng::known_answer(unsafe { &mut (*page).crng }, wrong);
-        READY.store(if good { YES } else { NO }, Ordering::Relaxed);
-    }
-    READY.load(Ordering::Relaxed) == YES
-}
-
-/// Whether a page of this thread could be given back when it ends. The first
-/// thread ends with the process.
-fn has_end(tls: *mut Tls) -> bool {
-    KEY.load(Ordering::Relaxed) >= 0 || tls as usize == FIRST.load(Ordering::Relaxed)
-}
-
-/// Sees to it that the page is given back when this thread ends.
-fn will_end(tls: *mut Tls, owned: Owned) -> bool {
-    let key = KEY.load(Ordering::Relaxed);
-    // The value is the page's number, not null: a destructor runs for those only.
-    let value = (owned.number as usize + 1) as *const c_void;
-    // SAFETY: the key is ours.
-    let set = key >= 0 && unsafe { real::pthread_setspecific(key as c_uint, value) } == 0;
-    set || tls as usize == FIRST.load(Ordering::Relaxed)
-}
-
-/// The destructor of a thread's page. Other destructors may draw after it: they
-/// find the thread on the kernel.
-unsafe extern "C" fn end(_number: *mut c_void) {
-    let tls = Tls::here();
-    // SAFETY: this thread's own words; whatever call was in flight never returns.
-    unsafe { leave(tls, tls::NEVER) };
-}
-
-/// Gives this thread's page back, if it has one, and sets where it stands then.
-///
-/// # Safety
-/// Nobody uses the page: its slot is taken, or its user is gone.
-unsafe fn leave(tls: *mut Tls, home: usize) {
-    // SAFETY: the caller's contract.
-    unsafe {
-        let page = Tls::home(tls) as *mut Page;
-        let owned = Owned {
-            page,
-            number: (*tls).number,
-        };
-        Tls::take_slot(tls);
-        Tls::set_home(tls, tls::NEVER);
-        fence();
-        if page as usize > tls::NOTED {
-            stats::retire(&read_volatile(&raw const (*page).counts));
-            page::give_back(owned);
-        }
-        Tls::set_home(tls, home);
-    }
-}
-
-/// Whether OWNPOOL_FORGIVE_SECS is set.
-#[inline]
-pub(crate) fn forgives() -> bool {
-    LIMITS.forgive_ms.load(Ordering::Relaxed) != 0
-}
-
-/// OWNPOOL_FORGIVE_SECS: returns a thread that has behaved lightly for so long
-/// to the kernel. Looked at when a call leaves the fast path.
-#[cold]
-pub(crate) fn forgive(policy: &bucket::Policy) -> bool {
-    let forgive_ms = LIMITS.forgive_ms.load(Ordering::Relaxed);
-    let Some(now_ms) = vdso::now_ms() else {
-        return false;
-    };
-    let tls = Tls::here();
-    // SAFETY: as in `take`; the page is given back only with its slot taken.
-    unsafe {
-        let page = Tls::take_slot(tls);
-        if page.is_null() {
-            return false;
-        }
-        let bytes = read_volatile(&raw const (*page).counts.bytes);
-        let since = bytes.saturating_sub(read_volatile(&raw const (*page).conduct_bytes));
-        write_volatile(&raw mut (*page).conduct_bytes, bytes);
-        let forgiven = (*page).conduct.note(policy, since, now_ms) >= forgive_ms;
-        if forgiven {
-            if KEY.load(Ordering::Relaxed) >= 0 {
-                real::pthread_setspecific(KEY.load(Ordering::Relaxed) as c_uint, core::ptr::null());
-            }
-            (*tls).bucket = bucket::Bucket::default();
-            leave(tls, tls::LIGHT);
-        } else {
-            Tls::put_slot(tls, page);
-        }
-        forgiven
-    }
 }
 
 /// Every thread reseeds before its next byte. Lock-free, async-signal-safe.
@@ -454,32 +327,8 @@ pub(crate) fn new_epoch() {
 /// The counts of the process and of every page in use.
 pub(crate) fn snapshot() -> Snapshot {
     let mut now = Snapshot::of_process();
-    page::each_counts(|counts| now.add(counts));
+    // SAFETY: pages are never unmapped. Owners may be counting meanwhile; every
+    // word is one access, so a count is old or new.
+    page::each(|page| now.add(&unsafe { read_volatile(&raw const (*page).counts) }));
     now
-}
-
-/// Once, from `init`, on the thread that loads the library.
-pub(crate) fn start(settings: &Settings<'_>) {
-    FAIL_KNOWN_ANSWER.store(u8::from(settings.test.fail_known_answer), Ordering::Relaxed);
-    LIMITS
-        .reseed_bytes
-        .store(settings.reseed_bytes, Ordering::Relaxed);
-    LIMITS
-        .reseed_secs
-        .store(settings.reseed_secs, Ordering::Relaxed);
-    LIMITS.forgive_ms.store(
-        settings.forgive_secs.saturating_mul(1000),
-        Ordering::Relaxed,
-    );
-    handout::WIDE.store(cpu::has_avx512(), Ordering::Relaxed);
-    FIRST.store(Tls::here() as usize, Ordering::Relaxed);
-    // Numbers of 32 and more live in a second-level block that glibc allocates
-    // on first use: with malloc, in the middle of somebody's draw.
-    let mut key = 0;
-    // SAFETY: the destructor may run on any thread that set a value.
-    let made = unsafe { real::pthread_key_create(&raw mut key, end) } == 0;
-    if made && key < 32 {
-        KEY.store(key as c_int, Ordering::Relaxed);
-    }
-    STARTED.store(true, Ordering::Release);
 }

@@ -9,7 +9,7 @@
 
 use crate::crng::Crng;
 use crate::stats::Private;
-use crate::{sys, vdso};
+use crate::{callers, sys, vdso};
 use core::ffi::c_int;
 use core::mem::{offset_of, size_of};
 use core::ptr;
@@ -37,8 +37,10 @@ pub(crate) struct Page {
     /// Calls and bytes that a call site has been noted for.
     pub(super) noted_calls: u64,
     pub(super) noted_bytes: u64,
+    /// The row of that call site, and one.
+    pub(super) noted_row: u64,
     /// Lets the buffer start on a cache line.
-    _pad: [u8; 32],
+    _pad: [u8; 24],
     /// The epoch that the vDSO's state below belongs to.
     pub(super) vdso_epoch: u64,
     /// The vDSO's own state, opaque to us.
@@ -121,15 +123,67 @@ pub(super) unsafe fn erase(page: *mut Page) {
     }
 }
 
-/// Calls `each` with the counts of every page there is, used or free.
-pub(super) fn each_counts(mut each: impl FnMut(&Private)) {
+/// Calls `each` with every page there is, used or free.
+pub(super) fn each(mut each: impl FnMut(*mut Page)) {
     let used = USED.load(Ordering::Relaxed) as usize;
     for address in ADDRESS.iter().take(used) {
-        let page = address.load(Ordering::Acquire) as *const Page;
+        let page = address.load(Ordering::Acquire) as *mut Page;
         if !page.is_null() {
-            // SAFETY: pages are never unmapped. The owner may be counting
-            // meanwhile; every word is one access, so a count is old or new.
-            each(&unsafe { ptr::read_volatile(&raw const (*page).counts) });
+            each(page);
+        }
+    }
+}
+
+/// Calls and bytes that this page has counted since a call site was last noted
+/// for them, and these further ones that are about to be.
+///
+/// # Safety
+/// `page` is a state page; its owner is here, or has ended.
+pub(super) unsafe fn take_unnoted(page: *mut Page, calls: u64, bytes: u64) -> (u64, u64) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let counts = ptr::read_volatile(&raw const (*page).counts);
+        let calls = counts.calls.iter().sum::<u64>().saturating_add(calls);
+        let bytes = counts.bytes.saturating_add(bytes);
+        let since = (
+            calls.saturating_sub(ptr::read_volatile(&raw const (*page).noted_calls)),
+            bytes.saturating_sub(ptr::read_volatile(&raw const (*page).noted_bytes)),
+        );
+        ptr::write_volatile(&raw mut (*page).noted_calls, calls);
+        ptr::write_volatile(&raw mut (*page).noted_bytes, bytes);
+        since
+    }
+}
+
+/// Counts one call of `bytes`, which is about to be answered, as noted.
+///
+/// # Safety
+/// As [`take_unnoted`].
+pub(super) unsafe fn note_one(page: *mut Page, bytes: u64) -> (u64, u64) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        for (noted, more) in [
+            (&raw mut (*page).noted_calls, 1),
+            (&raw mut (*page).noted_bytes, bytes),
+        ] {
+            ptr::write_volatile(noted, ptr::read_volatile(noted).saturating_add(more));
+        }
+    }
+    (1, bytes)
+}
+
+/// Adds what is not noted yet to the row of the last note. A page that never was
+/// noted (no report is wanted) has drawn nothing that needs it.
+///
+/// # Safety
+/// As [`take_unnoted`].
+pub(super) unsafe fn note_rest(page: *mut Page) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if ptr::read_volatile(&raw const (*page).noted_calls) != 0 {
+            let (calls, bytes) = take_unnoted(page, 0, 0);
+            let row = ptr::read_volatile(&raw const (*page).noted_row);
+            callers::add((row as usize).wrapping_sub(1), calls, bytes);
         }
     }
 }

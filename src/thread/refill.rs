@@ -169,6 +169,9 @@ unsafe fn stream(page: *mut Page, dest: &mut [u8]) -> Result<(), Reason> {
         }
         (*page).crng.stream(dest);
         fence();
+        let since =
+            read_volatile(&raw const (*page).since_reseed).saturating_add(dest.len() as u64);
+        write_volatile(&raw mut (*page).since_reseed, since);
         Ok(())
     }
 }

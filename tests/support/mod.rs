@@ -103,3 +103,92 @@ pub(crate) fn installed(name: &str) -> Option<PathBuf> {
         .map(|folder| folder.join(name))
         .find(|path| path.is_file())
 }
+
+/// Compiles `tests/c/name.c`, with every warning an error, into `folder/name`.
+pub(crate) fn compile_c(folder: &Path, name: &str, arguments: &[&str]) -> PathBuf {
+    compile_c_as(folder, name, name, arguments)
+}
+
+/// Compiles `tests/c/source.c` into `folder/name`: one source in several forms.
+pub(crate) fn compile_c_as(folder: &Path, name: &str, source: &str, arguments: &[&str]) -> PathBuf {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
+    let binary = folder.join(name);
+    let output = Command::new("gcc")
+        .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-o"])
+        .arg(&binary)
+        .arg(sources.join(format!("{source}.c")))
+        .args(["-pthread", "-ldl"])
+        .args(arguments)
+        .output()
+        .expect("gcc is installed");
+    assert!(
+        output.status.success(),
+        "gcc: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    binary
+}
+
+/// A program without the library and without settings of ours. `tests/c/proof.h`
+/// checks that the library is indeed not there.
+pub(crate) fn bare(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("OWNPOOL_") {
+            command.env_remove(name);
+        }
+    }
+    command.env_remove("LD_PRELOAD").env("HOOKED", "0");
+    command
+}
+
+/// A program under the library. `tests/c/proof.h` checks that it is there; for
+/// foreign programs the caller must see a trace of it.
+pub(crate) fn preloaded(program: &Path) -> Command {
+    let mut command = bare(program);
+    command.env("LD_PRELOAD", library()).env("HOOKED", "1");
+    command
+}
+
+/// What a finished program left behind, as text.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Ran {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    /// Exit status, or the signal's number negated.
+    pub(crate) status: i32,
+}
+
+/// Runs a program to its end.
+pub(crate) fn ran(command: &mut Command) -> Ran {
+    use std::os::unix::process::ExitStatusExt;
+    let output = command.output().expect("the program starts");
+    Ran {
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        status: output
+            .status
+            .code()
+            .or_else(|| output.status.signal().map(|number| -number))
+            .expect("a status or a signal"),
+    }
+}
+
+/// Runs a program that must end well and silently; what it printed.
+pub(crate) fn succeeds(command: &mut Command) -> String {
+    let ran = ran(command);
+    assert!(
+        ran.status == 0 && ran.stderr.is_empty(),
+        "{command:?}: {ran:?}"
+    );
+    ran.stdout
+}
+
+/// The reports in a file, a line each.
+pub(crate) fn reports(path: &Path) -> Vec<serde_json::Value> {
+    std::fs::read_to_string(path)
+        .unwrap_or_default()
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a report is a line of JSON"))
+        .collect()
+}

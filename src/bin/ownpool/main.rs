@@ -11,6 +11,7 @@
 )]
 mod settings;
 
+mod bench;
 mod check;
 mod elf;
 #[cfg(test)]
@@ -39,22 +40,19 @@ enum Command {
     Check(check::Args),
     /// Print what OWNPOOL_STATS wrote as tables, with the names of callers
     Report(report::Args),
+    /// Measure kernel, vDSO, ownpool and its peers on this machine
+    Bench(bench::Args),
 }
 
 /// Exit status for a failure of this command itself, as env(1) has it.
 pub(crate) const OUR_FAILURE: u8 = 125;
 
 fn main() -> ExitCode {
-    match Cli::try_parse() {
-        Ok(Cli {
-            command: Command::Run(args),
-        }) => run::main(args),
-        Ok(Cli {
-            command: Command::Check(args),
-        }) => check::main(&args),
-        Ok(Cli {
-            command: Command::Report(args),
-        }) => report::main(&args),
+    match Cli::try_parse().map(|cli| cli.command) {
+        Ok(Command::Run(args)) => run::main(args),
+        Ok(Command::Check(args)) => check::main(&args),
+        Ok(Command::Report(args)) => report::main(&args),
+        Ok(Command::Bench(args)) => bench::main(args),
         Err(error) => say::usage(&error),
     }
 }

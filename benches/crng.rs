@@ -1,0 +1,97 @@
+//! Pure speed of the generator: no hook, no kernel, no thread's page.
+//!
+//! What is left between these figures and those of `ownpool bench` is the cost of
+//! everything around the generator. The room is included as a file, which also
+//! proves that it stands alone.
+#![allow(
+    missing_docs,
+    reason = "criterion's macros make a public function without a comment"
+)]
+
+#[path = "../src/crng/mod.rs"]
+#[allow(
+    dead_code,
+    unused_imports,
+    unreachable_pub,
+    reason = "the library uses the rest"
+)]
+mod crng;
+
+use core::hint::black_box;
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use crng::keystream::{KEY, Keystream, backend};
+use crng::{Crng, RUN, YIELD};
+
+/// Whole strides, from one to what leaves the second-level cache.
+const SIZES: [usize; 5] = [1 << 10, 4 << 10, 16 << 10, 64 << 10, 1 << 20];
+
+/// The name of the backend, as part of every figure's name.
+fn name(what: &str) -> String {
+    #[cfg(target_arch = "x86_64")]
+    let backend = backend(
+        is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl"),
+        is_x86_feature_detected!("avx2"),
+    );
+    format!("crng/{what}/{backend}")
+}
+
+fn seeded() -> Crng {
+    let mut crng = Crng::unseeded();
+    // Any key is as fast as any other.
+    *crng.seed_mut() = [7; KEY];
+    crng.mix_seed();
+    crng.refill();
+    crng
+}
+
+/// A key expanded into its successor and the bytes to be handed out.
+fn refill(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group(name("refill"));
+    group.throughput(Throughput::Bytes(YIELD as u64));
+    let mut crng = seeded();
+    group.bench_function("rekey", |bencher| {
+        bencher.iter(|| black_box(&mut crng).refill())
+    });
+    group.bench_function("reseed and rekey", |bencher| {
+        bencher.iter(|| {
+            *crng.seed_mut() = black_box([9; KEY]);
+            crng.mix_seed();
+            black_box(&mut crng).refill();
+        });
+    });
+    group.finish();
+}
+
+/// One large request: a subkey from the buffer, then keystream into the caller's memory.
+fn stream(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group(name("stream"));
+    let mut crng = seeded();
+    for size in SIZES {
+        let mut dest = vec![0; size];
+        group.throughput(Throughput::Bytes(size as u64));
+        group.bench_function(BenchmarkId::from_parameter(size), |bencher| {
+            bencher.iter(|| {
+                // The same 32 bytes are drawn each time, erased after the first.
+                crng.draw_subkey(YIELD);
+                crng.stream(black_box(&mut dest));
+            });
+        });
+    }
+    group.finish();
+}
+
+/// The cipher alone, at the length of a refill: the most that a refill could reach.
+fn keystream(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group(name("keystream"));
+    let mut cipher = Keystream::erased();
+    cipher.key(&[7; KEY]);
+    let mut dest = vec![0; RUN];
+    group.throughput(Throughput::Bytes(RUN as u64));
+    group.bench_function(BenchmarkId::from_parameter(RUN), |bencher| {
+        bencher.iter(|| cipher.fill(black_box(&mut dest)));
+    });
+    group.finish();
+}
+
+criterion_group!(benches, refill, stream, keystream);
+criterion_main!(benches);

@@ -1,0 +1,119 @@
+//! The designs of the old threads on scaling the kernel's generator, side by side with ours.
+//!
+//!     cargo bench --bench lineage                    all of it, some minutes
+//!     cargo bench --bench lineage -- --quick         within three minutes
+//!     cargo bench --bench lineage -- --write-docs    and put the figures into docs/lineage.md
+//!
+//! Promises: every label prints a row, C1 to C11, P1 and P9; a row that cannot be had says why, and if it is
+//! ours, the run fails. Under `cargo test` everything runs once and briefly, to show that it runs; what the
+//! contenders claim is tested in `tests/lineage`.
+#![allow(
+    clippy::indexing_slicing,
+    reason = "words of a pool are indexed modulo its size; a benchmark that panics has harmed nobody"
+)]
+
+mod claims;
+mod contenders;
+mod harness;
+mod machine;
+mod measured;
+mod page;
+mod plot;
+mod published;
+mod rows;
+mod stress;
+mod table;
+
+use contenders::p1_ownpool::Ownpool;
+use core::time::Duration;
+use measured::Plan;
+use std::process::ExitCode;
+
+const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+const FULL: Plan = Plan {
+    name: "Full run",
+    rounds: 15,
+    rate: ms(250),
+    ints: ms(100),
+    outputs: 1 << 19,
+    windows: 100_000,
+    load: ms(2000),
+};
+
+const QUICK: Plan = Plan {
+    name: "Quick run",
+    rounds: 5,
+    rate: ms(80),
+    ints: ms(30),
+    windows: 20_000,
+    load: ms(500),
+    ..FULL
+};
+
+/// Enough to pass through every line once.
+const GLANCE: Plan = Plan {
+    name: "A glance",
+    rounds: 1,
+    rate: ms(5),
+    ints: ms(2),
+    outputs: 1000,
+    windows: 100,
+    load: ms(20),
+};
+
+fn main() -> ExitCode {
+    let (mut quick, mut write) = (false, false);
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    // What cargo passes to every benchmark, after the user's own arguments.
+    let bench = arguments.iter().any(|argument| argument == "--bench");
+    for argument in &arguments {
+        match argument.as_str() {
+            "--quick" => quick = true,
+            "--write-docs" => write = true,
+            "--bench" => {}
+            other if bench => {
+                eprintln!(
+                    "lineage: unknown argument {other:?}; known are --quick and --write-docs"
+                );
+                return ExitCode::FAILURE;
+            }
+            // Meant for the test harness that this is not.
+            _ => {}
+        }
+    }
+    let plan = match (bench, quick) {
+        (false, _) => GLANCE,
+        (true, true) => QUICK,
+        (true, false) => FULL,
+    };
+    let ours = Ownpool::load();
+    let measured = measured::measure(plan, &ours);
+    println!("\n{}\n", page::about(&measured));
+    for table in [table::pools(&measured), table::small(&measured)] {
+        println!("{}", table.text());
+    }
+    // A glance is too short to judge by, and made of unoptimised code.
+    if bench {
+        let claims = claims::claims(&measured);
+        println!(
+            "What was said, and what this run shows\n\n{}",
+            table::verdicts(&claims)
+        );
+        println!("Where another does better than ours\n");
+        for line in claims::better_than_ours(&measured) {
+            println!("{line}");
+        }
+    }
+    if let Err(why) = &ours {
+        eprintln!("lineage: P1 and P9 did not run: {why}");
+        return ExitCode::FAILURE;
+    }
+    if write && let Err(why) = page::write(&measured) {
+        eprintln!("lineage: {why}");
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}

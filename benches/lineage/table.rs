@@ -1,0 +1,187 @@
+//! Tables: the same rows for the terminal and for the page.
+//!
+//! Promises: every row has its label, and a row without figures says why.
+
+use crate::claims::Claim;
+use crate::measured::Measured;
+use crate::published;
+
+/// A header and rows of cells.
+pub(crate) struct Table {
+    pub(crate) title: String,
+    header: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+/// The number with commas between thousands.
+fn thousands(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn strings<const N: usize>(cells: [&str; N]) -> Vec<String> {
+    cells.map(str::to_owned).to_vec()
+}
+
+/// Pools: thousands of 64-byte reads a second.
+pub(crate) fn pools(measured: &Measured) -> Table {
+    let mut header = strings(["", "design"]);
+    for (i, threads) in measured.threads.iter().enumerate() {
+        let shared = if *threads > measured.cores {
+            ", cores shared"
+        } else {
+            ""
+        };
+        header.push(if i == 0 {
+            "1 thread".into()
+        } else {
+            format!("{threads} threads{shared}")
+        });
+    }
+    header.extend(strings([
+        "first read, us",
+        "memory",
+        "spread",
+        "the thread's figures, 144 CPUs",
+    ]));
+    let row = |row: &crate::measured::Figures| {
+        let mut cells = strings([row.label, row.name]);
+        match &row.cells {
+            Ok(figures) => {
+                let rates = &figures[..measured.threads.len()];
+                for (i, rate) in rates.iter().enumerate() {
+                    let factor = if i == 0 {
+                        String::new()
+                    } else {
+                        format!(" x{:.2}", rate / rates[0])
+                    };
+                    cells.push(format!("{} K{factor}", thousands(rate / 1e3)));
+                }
+                cells.push(format!("{:.1}", figures[measured.threads.len()] / 1e3));
+                cells.extend([row.memory.into(), format!("{:.0} %", row.spread * 100.0)]);
+            }
+            Err(why) => {
+                cells.push(why.clone());
+                cells.extend(vec![String::new(); measured.threads.len() + 2]);
+            }
+        }
+        cells.push(published::pool(row.label).into());
+        cells
+    };
+    Table {
+        title: "Pools: thousands of reads of 64 bytes a second, all threads together".into(),
+        header,
+        rows: measured.pools.iter().map(row).collect(),
+    }
+}
+
+/// Small integers: a thousand calls.
+pub(crate) fn small(measured: &Measured) -> Table {
+    let header = strings([
+        "",
+        "design",
+        "4 bytes, ns",
+        "4 bytes, cycles",
+        "8 bytes, ns",
+        "8 bytes, cycles",
+        "spread",
+        "published, 4 bytes",
+        "published, 8 bytes",
+    ]);
+    let row = |row: &crate::measured::Figures| {
+        let mut cells = strings([row.label, row.name]);
+        match &row.cells {
+            Ok(figures) => {
+                for cycles in figures {
+                    cells.extend([
+                        thousands(cycles / measured.ticks_per_ns),
+                        thousands(*cycles),
+                    ]);
+                }
+                cells.push(format!("{:.0} %", row.spread * 100.0));
+            }
+            Err(why) => {
+                cells.push(why.clone());
+                cells.extend(vec![String::new(); 4]);
+            }
+        }
+        cells.extend(strings(published::ints(row.label)));
+        cells
+    };
+    Table {
+        title: format!(
+            "Small integers: a thousand calls (a cycle is a tick of the time-stamp counter, {:.3} in a ns)",
+            measured.ticks_per_ns
+        ),
+        header,
+        rows: measured.ints.iter().map(row).collect(),
+    }
+}
+
+/// Claims and what became of them.
+pub(crate) fn claims(claims: &[Claim]) -> Table {
+    let row = |claim: &Claim| strings([claim.label, claim.said, &claim.here, claim.verdict]);
+    Table {
+        title: String::new(),
+        header: strings(["", "said", "here", ""]),
+        rows: claims.iter().map(row).collect(),
+    }
+}
+
+/// The same for a terminal, where four wide columns would not fit: verdict first.
+pub(crate) fn verdicts(claims: &[Claim]) -> String {
+    let line = |claim: &Claim| {
+        format!(
+            "{:<14} {}: {}\n               here: {}\n",
+            claim.verdict, claim.label, claim.said, claim.here
+        )
+    };
+    claims.iter().map(line).collect()
+}
+
+impl Table {
+    /// Aligned columns for a terminal.
+    pub(crate) fn text(&self) -> String {
+        let lines: Vec<_> = core::iter::once(&self.header).chain(&self.rows).collect();
+        let width = |column: usize| {
+            // A reason in place of figures may run on into the empty cells after it.
+            let cells = lines
+                .iter()
+                .filter(|line| line.get(column + 1).is_none_or(|next| !next.is_empty()));
+            cells
+                .filter_map(|line| line.get(column))
+                .map(|cell| cell.chars().count())
+                .max()
+                .unwrap_or_default()
+        };
+        let widths: Vec<_> = (0..self.header.len()).map(width).collect();
+        let mut text = format!("{}\n\n", self.title);
+        for line in lines {
+            let mut row = String::new();
+            for (cell, &width) in line.iter().zip(&widths) {
+                row.push_str(&format!("{cell:<width$}  "));
+            }
+            text.push_str(row.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+
+    /// The same in Markdown, without the title.
+    pub(crate) fn markdown(&self) -> String {
+        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+        let mut text = line(&self.header);
+        text.push_str(&line(&vec!["---".to_owned(); self.header.len()]));
+        for row in &self.rows {
+            text.push_str(&line(row));
+        }
+        text
+    }
+}

@@ -1,0 +1,215 @@
+//! One call, made each way.
+//!
+//! A contender is a name and a function that makes one call from a thread's
+//! seat. All of these have one shape and are reached through a pointer, so that
+//! what the harness costs is the same for each (about 1 ns, and within that of a
+//! C program calling through its PLT). Must never: check more than that all the
+//! bytes came; whatever else happened here would be timed too.
+
+use super::vdso::{State, Vdso};
+use core::ffi::{c_int, c_uint, c_void};
+use core::hint::black_box;
+use std::fs::File;
+use std::os::fd::AsRawFd as _;
+
+pub(super) type Getrandom = unsafe extern "C" fn(*mut c_void, usize, c_uint) -> isize;
+pub(super) type Read = unsafe extern "C" fn(c_int, *mut c_void, usize) -> isize;
+pub(super) type Fallible = unsafe extern "C" fn(*mut c_void, usize) -> c_int;
+pub(super) type Infallible = unsafe extern "C" fn(*mut c_void, usize);
+pub(super) type RandBytes = unsafe extern "C" fn(*mut u8, c_int) -> c_int;
+
+pub(super) const KERNEL: &str = "kernel";
+pub(super) const VDSO: &str = "vDSO";
+pub(super) const OWNPOOL: &str = "ownpool";
+pub(super) const FILL: &str = "ownpool_fill";
+pub(super) const LIBBSD: &str = "libbsd";
+pub(super) const OPENSSL: &str = "OpenSSL";
+pub(super) const GLIBC: &str = "glibc";
+pub(super) const ARITHMETIC: &str = "arithmetic";
+
+/// The functions under measurement, the same for every thread.
+#[derive(Clone, Copy)]
+pub(super) struct Doors {
+    pub(super) getrandom: Getrandom,
+    pub(super) read: Read,
+    pub(super) getentropy: Fallible,
+    pub(super) arc4random_buf: Infallible,
+    pub(super) fill: Fallible,
+    pub(super) vdso: Option<Vdso>,
+    pub(super) libbsd: Option<Infallible>,
+    pub(super) openssl: Option<RandBytes>,
+    pub(super) glibc: Option<Infallible>,
+}
+
+/// How large a request can be: as large as the buffer.
+pub(super) const LARGEST: usize = 4 << 20;
+
+/// One thread's place: where bytes go, and what it calls with.
+pub(super) struct Seat {
+    doors: Doors,
+    dest: *mut u8,
+    vdso: Option<State>,
+    urandom: File,
+}
+
+/// One call for `len` bytes, at most [`LARGEST`]; true when all of them came.
+pub(super) type Call = fn(&Seat, usize) -> bool;
+
+/// A name and how it is called.
+#[derive(Clone, Copy)]
+pub(super) struct Contender {
+    pub(super) who: &'static str,
+    pub(super) call: Call,
+}
+
+impl Seat {
+    /// A buffer, a vDSO state and a descriptor of /dev/urandom for this thread.
+    ///
+    /// # Errors
+    /// What could not be had.
+    pub(super) fn take(doors: Doors) -> Result<Seat, String> {
+        let prot = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
+        // SAFETY: a new anonymous mapping disturbs nothing.
+        let dest = unsafe { libc::mmap(core::ptr::null_mut(), LARGEST, prot, flags, -1, 0) };
+        if dest == libc::MAP_FAILED {
+            return Err(String::from("no memory for a buffer"));
+        }
+        let urandom =
+            File::open("/dev/urandom").map_err(|error| format!("/dev/urandom: {error}"))?;
+        Ok(Seat {
+            doors,
+            dest: dest.cast(),
+            vdso: doors.vdso.and_then(Vdso::state),
+            urandom,
+        })
+    }
+
+    /// A fresh vDSO state, with a whole batch ahead of it: where a batch stands when
+    /// a size begins decides how later copies are aligned, by a tenth of their cost.
+    pub(super) fn renew(&mut self) {
+        self.vdso = self.doors.vdso.and_then(Vdso::state);
+    }
+
+    /// Makes this thread a heavy caller, as a program under load would be.
+    pub(super) fn drive_heavy(&self, calls: u32) -> bool {
+        (0..calls).all(|_| getrandom(self, 64)) && (0..calls / 256).all(|_| read(self, 1 << 16))
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping, of this length; nobody else has its address.
+        unsafe { libc::munmap(self.dest.cast(), LARGEST) };
+    }
+}
+
+/// A system call of three arguments that nobody can stand in front of.
+///
+/// # Safety
+/// The arguments are what that call wants.
+unsafe fn raw(number: libc::c_long, first: usize, second: usize, third: usize) -> isize {
+    let answer: isize;
+    // SAFETY: the kernel changes rax, rcx and r11 alone, and writes where the
+    // caller's arguments allow it to.
+    unsafe {
+        core::arch::asm!("syscall", inlateout("rax") number as isize => answer, in("rdi") first, in("rsi") second,
+            in("rdx") third, lateout("rcx") _, lateout("r11") _, options(nostack));
+    }
+    answer
+}
+
+fn all(got: isize, len: usize) -> bool {
+    usize::try_from(got) == Ok(len)
+}
+
+pub(super) fn kernel_getrandom(seat: &Seat, len: usize) -> bool {
+    // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
+    all(
+        unsafe { raw(libc::SYS_getrandom, seat.dest.addr(), len, 0) },
+        len,
+    )
+}
+
+pub(super) fn kernel_read(seat: &Seat, len: usize) -> bool {
+    let fd = usize::try_from(seat.urandom.as_raw_fd()).unwrap_or(usize::MAX);
+    // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
+    all(
+        unsafe { raw(libc::SYS_read, fd, seat.dest.addr(), len) },
+        len,
+    )
+}
+
+pub(super) fn vdso(seat: &Seat, len: usize) -> bool {
+    // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
+    seat.vdso
+        .as_ref()
+        .is_some_and(|state| unsafe { state.fill(seat.dest, len) })
+}
+
+pub(super) fn getrandom(seat: &Seat, len: usize) -> bool {
+    // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
+    all(
+        unsafe { (seat.doors.getrandom)(seat.dest.cast(), len, 0) },
+        len,
+    )
+}
+
+pub(super) fn read(seat: &Seat, len: usize) -> bool {
+    // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
+    all(
+        unsafe { (seat.doors.read)(seat.urandom.as_raw_fd(), seat.dest.cast(), len) },
+        len,
+    )
+}
+
+pub(super) fn getentropy(seat: &Seat, len: usize) -> bool {
+    // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
+    unsafe { (seat.doors.getentropy)(seat.dest.cast(), len) == 0 }
+}
+
+pub(super) fn arc4random_buf(seat: &Seat, len: usize) -> bool {
+    // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
+    unsafe { (seat.doors.arc4random_buf)(seat.dest.cast(), len) };
+    true
+}
+
+pub(super) fn fill(seat: &Seat, len: usize) -> bool {
+    // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
+    unsafe { (seat.doors.fill)(seat.dest.cast(), len) == 0 }
+}
+
+pub(super) fn libbsd(seat: &Seat, len: usize) -> bool {
+    // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
+    seat.doors
+        .libbsd
+        .map(|call| unsafe { call(seat.dest.cast(), len) })
+        .is_some()
+}
+
+pub(super) fn openssl(seat: &Seat, len: usize) -> bool {
+    let (Some(call), Ok(signed)) = (seat.doors.openssl, c_int::try_from(len)) else {
+        return false;
+    };
+    // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
+    unsafe { call(seat.dest, signed) == 1 }
+}
+
+pub(super) fn glibc(seat: &Seat, len: usize) -> bool {
+    // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
+    seat.doors
+        .glibc
+        .map(|call| unsafe { call(seat.dest.cast(), len) })
+        .is_some()
+}
+
+/// Sixteen dependent multiplications: time in one core's arithmetic and nothing
+/// shared, the yardstick for scaling.
+pub(super) fn arithmetic(_seat: &Seat, len: usize) -> bool {
+    let mut word = black_box(len as u64 | 1);
+    for _ in 0..16 {
+        word = word.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (word >> 29);
+    }
+    black_box(word);
+    true
+}

@@ -1,0 +1,142 @@
+//! The measuring process: the command again, under the library.
+//!
+//! It is started by `ownpool bench` with the library in LD_PRELOAD and writes one
+//! JSON object a line. Promises: nothing is measured unless the library is shown
+//! to be in front of every name that is called; without it the status is 125.
+
+use super::cases;
+use super::contenders::OWNPOOL;
+use super::machine::Machine;
+use super::measure::{self, Job, News};
+use super::pace::Pace;
+use super::peers::{self, Absent};
+use super::report::{Event, Peer, Setup};
+use super::{Args, memory};
+use std::io::Write as _;
+
+/// Measures what the arguments ask for.
+///
+/// # Errors
+/// One line.
+pub(super) fn main(args: &Args) -> Result<(), String> {
+    let found = peers::find()?;
+    let machine = Machine::look();
+    // Before a thread is bound: afterwards only its own core is seen.
+    let cores = core_affinity::get_core_ids().unwrap_or_default();
+    let most = args.threads.unwrap_or(machine.cores).max(1);
+    let counts = counts(most, args.quick, args.scaling);
+    let mut wanted = Vec::new();
+    if args.scaling {
+        wanted.push(cases::scaling(&found.doors));
+    }
+    if !args.scaling && !args.memory {
+        wanted.extend(cases::cases(&found.doors));
+    }
+    let cells: usize = wanted
+        .iter()
+        .map(|case| case.sizes.len() * case.contenders.len())
+        .sum();
+    let ownpool = Peer {
+        who: OWNPOOL.into(),
+        what: "the hooked names, called as any program calls them".into(),
+    };
+    let peers = found.peers.into_iter().map(|(who, what)| Peer {
+        who: who.into(),
+        what,
+    });
+    say(&Event::Setup(Setup {
+        backend: backend(&found.version),
+        version: found.version,
+        mode: found.mode,
+        peers: [ownpool].into_iter().chain(peers).collect(),
+        absent: found.absent,
+        machine,
+        planned: cells * counts.len(),
+    }))?;
+    if args.memory {
+        say(&Event::Memory(memory::run(found.doors, &found.library)?))?;
+    }
+    if !wanted.is_empty() {
+        let pace = if args.quick {
+            Pace::quick()
+        } else {
+            Pace::full()
+        };
+        let tell = |news| {
+            let event = match news {
+                News::Row(row) => Event::Row(row),
+                News::Failed(who, bytes) => Event::Absent(Absent {
+                    who: who.who.into(),
+                    why: format!("failed at {}", super::table::size(bytes)),
+                }),
+            };
+            // The reader is gone only when the command was stopped.
+            let _ = say(&event);
+        };
+        // What threads do to each other is measured in rounds that they share;
+        // else one thread first, while the process has no other.
+        let alone = counts.partition_point(|&count| count == 1);
+        let (first, rest) = counts.split_at(if args.scaling { 0 } else { alone });
+        let mut pinned = true;
+        for counts in [first, rest].into_iter().filter(|part| !part.is_empty()) {
+            let job = Job {
+                doors: found.doors,
+                cases: &wanted,
+                counts,
+                pace,
+                cores: &cores,
+            };
+            pinned &= measure::run(&job, &tell)?;
+        }
+        say(&Event::Pinned(pinned))?;
+    }
+    Ok(())
+}
+
+/// 1, 2, 4 and so on up to all; quick: one and all; scaling: every number.
+fn counts(most: usize, quick: bool, scaling: bool) -> Vec<usize> {
+    let wanted = |count: usize| match (quick, scaling) {
+        (true, _) => count == 1,
+        (false, true) => true,
+        (false, false) => count.is_power_of_two(),
+    };
+    (1..=most)
+        .filter(|&count| wanted(count) || count == most)
+        .collect()
+}
+
+/// The words in brackets at the end of `ownpool 0.1.0 (avx512)`.
+fn backend(version: &str) -> String {
+    let words = version
+        .rsplit_once('(')
+        .and_then(|(_, rest)| rest.split_once(')'));
+    words.map_or("unknown", |(words, _)| words).to_owned()
+}
+
+fn say(event: &Event) -> Result<(), String> {
+    let line = serde_json::to_string(event).map_err(|error| error.to_string())?;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}")
+        .and_then(|()| out.flush())
+        .map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_threads() {
+        assert_eq!(counts(1, false, false), [1]);
+        assert_eq!(counts(6, false, false), [1, 2, 4, 6]);
+        assert_eq!(counts(6, true, false), [1, 6]);
+        assert_eq!(counts(3, false, true), [1, 2, 3]);
+        assert_eq!(counts(1, true, true), [1]);
+    }
+
+    #[test]
+    fn the_backend_is_what_the_version_says() {
+        assert_eq!(backend("ownpool 0.1.0 (avx512)"), "avx512");
+        assert_eq!(backend("ownpool 0.1.0"), "unknown");
+    }
+}

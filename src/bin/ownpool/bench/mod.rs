@@ -1,0 +1,215 @@
+//! `ownpool bench`: kernel, vDSO, ownpool and its peers on this machine.
+//!
+//! The library is measured as a program gets it: the command starts itself again
+//! with the library in LD_PRELOAD and measures there, in one process, what the
+//! hooked names, the raw system call, the vDSO and the peers take for the same
+//! request. This side shows progress and makes tables, JSON and plot from what it
+//! is told. Promises: settings in the environment hold as for any program, only
+//! OWNPOOL_ONLY and OWNPOOL_SKIP are taken away (the bench was asked for by name).
+//! Must never: measure without the library, or leave out who was faster.
+
+mod cases;
+mod contenders;
+mod document;
+mod grid;
+mod inner;
+mod machine;
+mod measure;
+mod memory;
+mod pace;
+mod peers;
+mod plot;
+mod report;
+mod scaling;
+mod table;
+mod vdso;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use report::{Event, Report};
+use std::ffi::OsString;
+use std::io::{BufRead as _, BufReader, IsTerminal as _, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Short rounds; ends within 20 seconds
+    #[arg(long)]
+    quick: bool,
+    /// Measure with up to so many threads [default: one a core]
+    #[arg(long, value_name = "N", value_parser = threads)]
+    threads: Option<usize>,
+    /// Measure how 64-byte calls scale with threads, instead of the main table
+    #[arg(long)]
+    scaling: bool,
+    /// Measure what threads cost in memory, instead of the main table
+    #[arg(long)]
+    memory: bool,
+    /// Write everything to FILE as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Draw ns per call and GB/s to FILE
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["scaling", "memory"])]
+    svg: Option<PathBuf>,
+    /// Write tables to FILE as Markdown, into the regions marked for them
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+    /// Be the measuring process
+    #[arg(long, hide = true)]
+    inner: bool,
+}
+
+pub(crate) fn main(args: Args) -> ExitCode {
+    let done = if args.inner {
+        inner::main(&args)
+    } else {
+        outer(&args)
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(line) => {
+            // The measuring process says itself what it died of.
+            if !line.is_empty() {
+                eprintln!("ownpool: bench: {line}");
+            }
+            ExitCode::from(crate::OUR_FAILURE)
+        }
+    }
+}
+
+/// At least one.
+fn threads(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|&count| count > 0)
+        .ok_or_else(|| String::from("not a number of threads"))
+}
+
+fn outer(args: &Args) -> Result<(), String> {
+    let library = crate::library::find().map_err(|trouble| trouble.to_string())?;
+    let report = measure(args, &library)?;
+    let mut out = std::io::stdout().lock();
+    // A reader that has seen enough is no failure.
+    let _ = out.write_all(table::text(&report).as_bytes());
+    if let Some(path) = &args.json {
+        let json = serde_json::to_string_pretty(&report).map_err(|error| error.to_string())?;
+        write(path, &format!("{json}\n"))?;
+    }
+    if let Some(path) = &args.svg {
+        write(path, &plot::svg(&report)?)?;
+    }
+    if let Some(path) = &args.markdown {
+        let old = match std::fs::read_to_string(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+            other => other.map_err(|error| format!("{}: {error}", path.display())),
+        };
+        let text = document::update(&old?, &table::markdown(&report))
+            .map_err(|why| format!("{}: {why}", path.display()))?;
+        write(path, &text)?;
+    }
+    Ok(())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Runs the measuring process and gathers what it says.
+fn measure(args: &Args, library: &Path) -> Result<Report, String> {
+    let mut child = command(args, library)
+        .spawn()
+        .map_err(|error| format!("cannot start itself again: {error}"))?;
+    let lines = child
+        .stdout
+        .take()
+        .map(BufReader::new)
+        .ok_or("no pipe to the measuring process")?;
+    let mut setup = None;
+    let mut rows = Vec::new();
+    let mut memory = None;
+    let mut absent = Vec::new();
+    let mut pinned = true;
+    let progress = ProgressBar::hidden();
+    for line in lines.lines() {
+        // What is not ours there would be another preload's talk.
+        match line.ok().and_then(|line| serde_json::from_str(&line).ok()) {
+            Some(Event::Setup(found)) => {
+                show(&progress, found.planned);
+                setup = Some(found);
+            }
+            Some(Event::Row(row)) => {
+                progress.set_message(format!("{} {}", row.door, table::size(row.bytes)));
+                progress.inc(1);
+                rows.push(row);
+            }
+            Some(Event::Absent(who)) => {
+                progress.inc(1);
+                absent.push(who);
+            }
+            Some(Event::Memory(found)) => memory = Some(found),
+            Some(Event::Pinned(all)) => pinned = all,
+            None => {}
+        }
+    }
+    progress.finish_and_clear();
+    let status = child.wait().map_err(|error| error.to_string())?;
+    match (status.code(), setup) {
+        (Some(0), Some(mut setup)) => {
+            setup.absent.extend(absent);
+            Ok(Report {
+                format: 1,
+                quick: args.quick,
+                pinned,
+                setup,
+                rows,
+                memory,
+            })
+        }
+        (Some(code), _) if code == i32::from(crate::OUR_FAILURE) => Err(String::new()),
+        _ => Err(format!("the measuring process ended with {status}")),
+    }
+}
+
+/// The command again, with the library in front.
+fn command(args: &Args, library: &Path) -> Command {
+    let mut preload = OsString::from(library);
+    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        preload.push(":");
+        preload.push(others);
+    }
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0("ownpool").args(["bench", "--inner"]);
+    let switches = [
+        ("--quick", args.quick),
+        ("--scaling", args.scaling),
+        ("--memory", args.memory),
+    ];
+    command.args(
+        switches
+            .iter()
+            .filter(|switch| switch.1)
+            .map(|switch| switch.0),
+    );
+    command.args(args.threads.map(|count| format!("--threads={count}")));
+    command
+        .env("LD_PRELOAD", preload)
+        .env_remove("OWNPOOL_ONLY")
+        .env_remove("OWNPOOL_SKIP");
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    command
+}
+
+/// From now on the bar is seen, if there is somebody to see it.
+fn show(progress: &ProgressBar, planned: usize) {
+    if planned == 0 || !std::io::stderr().is_terminal() {
+        return;
+    }
+    progress.set_length(planned as u64);
+    if let Ok(style) =
+        ProgressStyle::with_template("{elapsed_precise} {wide_bar} {pos}/{len} {msg}")
+    {
+        progress.set_style(style);
+    }
+    progress.set_draw_target(ProgressDrawTarget::stderr());
+}

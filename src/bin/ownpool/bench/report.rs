@@ -1,0 +1,191 @@
+//! What a run of the bench has to say, as plain values.
+//!
+//! The measuring process writes [`Event`]s, a JSON object a line; the command
+//! gathers them into one [`Report`], which is what `--json` writes and what the
+//! tables and the plot are made from. Fields are only ever added.
+
+use super::contenders::{KERNEL, VDSO};
+use super::machine::Machine;
+use super::memory::Memory;
+use super::peers::Absent;
+use serde::{Deserialize, Serialize};
+
+/// The figures of one contender at one size with one number of threads.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Row {
+    /// The name that a program would call: getrandom, read, ...
+    pub(super) door: String,
+    pub(super) who: String,
+    pub(super) threads: usize,
+    pub(super) bytes: usize,
+    /// Calls in each thread and round.
+    pub(super) calls: u64,
+    pub(super) rounds: usize,
+    /// Nanoseconds per call in a thread: median, quartiles and extremes of the rounds.
+    pub(super) ns: f64,
+    pub(super) ns_q1: f64,
+    pub(super) ns_q3: f64,
+    pub(super) ns_min: f64,
+    pub(super) ns_max: f64,
+    /// Of all threads together, median of the rounds.
+    pub(super) calls_per_s: f64,
+    /// Of all threads together, in 10^9 bytes.
+    pub(super) gb_per_s: f64,
+}
+
+impl Row {
+    /// The figures of some rounds: ns per call, and calls per second of all threads.
+    pub(super) fn from_samples(
+        door: &str,
+        who: &str,
+        threads: usize,
+        bytes: usize,
+        calls: u64,
+        samples: &[(f64, f64)],
+    ) -> Row {
+        let sorted = |part: fn(&(f64, f64)) -> f64| {
+            let mut list: Vec<f64> = samples.iter().map(part).collect();
+            list.sort_by(f64::total_cmp);
+            list
+        };
+        let ns = sorted(|sample| sample.0);
+        let calls_per_s = quantile(&sorted(|sample| sample.1), 0.5);
+        Row {
+            door: door.into(),
+            who: who.into(),
+            threads,
+            bytes,
+            calls,
+            rounds: samples.len(),
+            ns: quantile(&ns, 0.5),
+            ns_q1: quantile(&ns, 0.25),
+            ns_q3: quantile(&ns, 0.75),
+            ns_min: quantile(&ns, 0.0),
+            ns_max: quantile(&ns, 1.0),
+            calls_per_s,
+            gb_per_s: calls_per_s * bytes as f64 / 1e9,
+        }
+    }
+}
+
+/// One contender, described.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Peer {
+    pub(super) who: String,
+    pub(super) what: String,
+}
+
+/// What was found before the first measurement.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Setup {
+    /// `ownpool_version()`, backend included.
+    pub(super) version: String,
+    pub(super) backend: String,
+    /// `ownpool_mode()`
+    pub(super) mode: String,
+    pub(super) peers: Vec<Peer>,
+    pub(super) absent: Vec<Absent>,
+    pub(super) machine: Machine,
+    /// How many rows will follow.
+    pub(super) planned: usize,
+}
+
+/// A line from the measuring process.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Event {
+    /// First of all.
+    Setup(Setup),
+    /// One more cell is measured.
+    Row(Row),
+    /// A contender that failed at some size.
+    Absent(Absent),
+    /// What threads cost.
+    Memory(Memory),
+    /// Last: whether each thread had a core of its own.
+    Pinned(bool),
+}
+
+/// Everything that one run found.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Report {
+    /// Of this format.
+    pub(super) format: u32,
+    pub(super) quick: bool,
+    /// Whether each thread was bound to a core of its own.
+    pub(super) pinned: bool,
+    pub(super) setup: Setup,
+    pub(super) rows: Vec<Row>,
+    pub(super) memory: Option<Memory>,
+}
+
+impl Report {
+    /// The row that another is compared with.
+    pub(super) fn same(&self, row: &Row, who: &str) -> Option<&Row> {
+        let like = |other: &&Row| {
+            other.door == row.door && other.threads == row.threads && other.bytes == row.bytes
+        };
+        self.rows.iter().filter(like).find(|other| other.who == who)
+    }
+
+    /// How many times faster than the raw system call.
+    pub(super) fn times_syscall(&self, row: &Row) -> Option<f64> {
+        self.same(row, KERNEL).map(|kernel| kernel.ns / row.ns)
+    }
+
+    /// How many times faster than the vDSO.
+    pub(super) fn times_vdso(&self, row: &Row) -> Option<f64> {
+        self.same(row, VDSO).map(|vdso| vdso.ns / row.ns)
+    }
+
+    /// Whether nobody answers more of these requests in the same time.
+    pub(super) fn fastest(&self, row: &Row) -> bool {
+        let like = |other: &&Row| {
+            other.door == row.door && other.threads == row.threads && other.bytes == row.bytes
+        };
+        self.rows
+            .iter()
+            .filter(like)
+            .all(|other| other.calls_per_s <= row.calls_per_s)
+    }
+
+    /// Rows of one door and number of threads, in the order of measuring.
+    pub(super) fn of<'a>(&'a self, door: &'a str, threads: usize) -> impl Iterator<Item = &'a Row> {
+        self.rows
+            .iter()
+            .filter(move |row| row.door == door && row.threads == threads)
+    }
+
+    /// Each thing once, in order of appearance.
+    pub(super) fn distinct<T: PartialEq>(things: impl Iterator<Item = T>) -> Vec<T> {
+        let mut list = Vec::new();
+        for thing in things {
+            if !list.contains(&thing) {
+                list.push(thing);
+            }
+        }
+        list
+    }
+}
+
+/// The value at a fraction of the way through sorted samples (0.5: the median).
+pub(super) fn quantile(sorted: &[f64], fraction: f64) -> f64 {
+    let last = sorted.len().saturating_sub(1);
+    // The samples are few: the nearest one is taken, as the ninth of nine is.
+    let at = (last as f64 * fraction).round() as usize;
+    sorted.get(at).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_of_nine_is_the_fifth() {
+        let nine: Vec<f64> = (1..=9).map(f64::from).collect();
+        assert_eq!(quantile(&nine, 0.5), 5.0);
+        assert_eq!((quantile(&nine, 0.25), quantile(&nine, 0.75)), (3.0, 7.0));
+        assert_eq!((quantile(&nine, 0.0), quantile(&nine, 1.0)), (1.0, 9.0));
+        assert!(quantile(&[], 0.5).is_nan());
+    }
+}

@@ -1,0 +1,167 @@
+//! The one decision: served here, or left to the kernel and why.
+//!
+//! Promises: policy and generator meet here and nowhere else; what it answers is
+//! good to the last byte, and everything it is not sure of falls through to the
+//! real function, which answers as it always did. errno is never touched. Must
+//! never invent an error, wait, or decide by anything but mode, bucket, standing,
+//! descriptor and confinement. `hooks` and `api` call it.
+
+mod judge;
+mod read;
+
+pub(crate) use read::{Pieces, Vectors, Whole, read};
+
+use crate::bucket::Policy;
+use crate::settings::{Mode, Settings};
+use crate::stats::{self, Door, Reason};
+use crate::thread::{self, SMALL, Take, Tls};
+use crate::{probes, real};
+use core::ffi::{c_uint, c_void};
+use core::iter;
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+
+/// What became of a request.
+pub(crate) enum Outcome {
+    /// Answered with this many bytes.
+    Served(usize),
+    /// The real function answers.
+    FallThrough,
+}
+
+/// The mode in force. `Off` until `init` has run: other libraries' constructors
+/// and .preinit_array come before ours.
+static MODE: AtomicU8 = AtomicU8::new(Mode::Off as u8);
+/// Whether hooks may take from private generators in this mode: `auto` or
+/// `always`. The C API draws from the same pages in every mode.
+static SERVING: AtomicBool = AtomicBool::new(false);
+static RATE: AtomicU64 = AtomicU64::new(0);
+static BURST: AtomicU64 = AtomicU64::new(0);
+static BULK: AtomicU64 = AtomicU64::new(0);
+
+pub(crate) fn mode() -> Mode {
+    Mode::from_u8(MODE.load(Ordering::Relaxed))
+}
+
+/// Changes the mode. Every thread's next byte is decided anew.
+pub(crate) fn set_mode(mode: Mode) {
+    SERVING.store(matches!(mode, Mode::Auto | Mode::Always), Ordering::Relaxed);
+    MODE.store(mode as u8, Ordering::Release);
+    thread::new_epoch();
+}
+
+/// Once, from `init`.
+pub(crate) fn start(settings: &Settings<'_>) {
+    RATE.store(settings.rate_per_s, Ordering::Relaxed);
+    BURST.store(settings.burst, Ordering::Relaxed);
+    BULK.store(settings.bulk, Ordering::Relaxed);
+    set_mode(settings.mode);
+}
+
+fn policy() -> Policy {
+    Policy {
+        rate_per_s: RATE.load(Ordering::Relaxed),
+        burst: BURST.load(Ordering::Relaxed),
+        bulk: BULK.load(Ordering::Relaxed),
+    }
+}
+
+/// The lowest address that is served: below lie null and what is never mapped
+/// (vm.mmap_min_addr).
+const LOWEST: usize = 64 << 10;
+/// Where user space ends, less a margin (x86-64, four-level page tables).
+const HIGHEST: usize = (1 << 47) - (64 << 10);
+/// The most that one read gives (MAX_RW_COUNT, read(2)).
+const LONGEST: usize = 0x7fff_f000;
+
+/// Whether a user-space copy to `dest` behaves as the kernel's would.
+#[inline(always)]
+pub(crate) fn plain(dest: *mut c_void, len: usize) -> bool {
+    // One comparison: an address below LOWEST wraps to a huge number.
+    len.wrapping_sub(1) < LONGEST && (dest as usize).wrapping_sub(LOWEST) <= HIGHEST - LOWEST - len
+}
+
+/// The fast path of getrandom(2) and everything that amounts to it: small, plain,
+/// and this thread has enough. Anything but [`Take::Done`] goes on to [`getrandom`].
+///
+/// # Safety
+/// As getrandom(2): `dest` is writable for `len`, or is something that the
+/// kernel would refuse.
+#[inline(always)]
+pub(crate) unsafe fn quickly(dest: *mut c_void, len: usize, flags: c_uint, door: Door) -> Take {
+    // GRND_RANDOM and unknown flags are the kernel's; a seeded generator
+    // satisfies GRND_NONBLOCK and GRND_INSECURE as it is.
+    let known = flags & !(libc::GRND_NONBLOCK | GRND_INSECURE) == 0;
+    if known && len <= SMALL && plain(dest, len) && SERVING.load(Ordering::Relaxed) {
+        // SAFETY: the caller's contract; the range is plain.
+        unsafe { thread::take(dest.cast(), len, door) }
+    } else {
+        Take::Absent
+    }
+}
+
+/// linux/random.h, since Linux 5.6; not in every libc.
+const GRND_INSECURE: c_uint = 4;
+
+/// getrandom(2) and everything that amounts to it, after the fast path came to
+/// `so_far`. `caller` is the return address of whoever asks.
+///
+/// # Safety
+/// As [`quickly`].
+#[inline(never)]
+pub(crate) unsafe fn getrandom(
+    dest: *mut c_void,
+    len: usize,
+    flags: c_uint,
+    door: Door,
+    caller: usize,
+    so_far: Take,
+) -> Outcome {
+    let mode = mode();
+    if mode == Mode::Off {
+        return Outcome::FallThrough;
+    }
+    if so_far == Take::Lost {
+        return fall_through(len, door, Reason::Unseeded);
+    }
+    if flags & !(libc::GRND_NONBLOCK | GRND_INSECURE) != 0 {
+        return fall_through(len, door, Reason::Flags);
+    }
+    if !plain(dest, len) {
+        return fall_through(len, door, Reason::Pointer);
+    }
+    // A short buffer is a moved thread's: there is nothing to judge.
+    let judged = if so_far == Take::Short {
+        judge::moved(len, door, caller)
+    } else {
+        judge::judge(mode, len, door, caller)
+    };
+    if let Err(reason) = judged {
+        return fall_through(len, door, reason);
+    }
+    // glibc before 2.41 makes getrandom a cancellation point, and a thread that
+    // loops on it must stay cancellable; its relatives are none. Before the slot
+    // is taken: this may not return.
+    if door == Door::Getrandom {
+        real::testcancel();
+    }
+    // SAFETY: the caller's contract; the range is plain.
+    let done = unsafe {
+        match mode {
+            Mode::Vdso => thread::fill_by_vdso(iter::once((dest.cast(), len)), flags, door),
+            _ => thread::fill(iter::once((dest.cast(), len)), len, door).map(|()| len),
+        }
+    };
+    match done {
+        Ok(done) => Outcome::Served(done),
+        Err(reason) => fall_through(len, door, reason),
+    }
+}
+
+#[inline]
+fn fall_through(len: usize, door: Door, reason: Reason) -> Outcome {
+    stats::count_kernel(Tls::here() as usize, door, len, reason);
+    if !matches!(reason, Reason::Light | Reason::Mode) {
+        probes::fell_through(reason, len);
+    }
+    Outcome::FallThrough
+}

@@ -1,0 +1,218 @@
+//! A page's life with its thread: moved in, given back, forgiven.
+//!
+//! Promises: a thread has at most one page and a page one thread; whoever cannot
+//! have one (no memory, no way to wipe on fork, no destructor, a failed known
+//! answer, a host in FIPS mode) stays on the kernel for good; a page that is
+//! given back was erased first. Must never move a thread from within a call that
+//! is in flight, or allocate. `serve` and `api` move threads, `init` starts this.
+
+use super::page::{self, NoPage, Owned, Page};
+use super::tls::{self, Tls};
+use super::{LIMITS, fence, handout};
+use crate::crng::keystream::Backend;
+use crate::settings::Settings;
+use crate::{bucket, crng, real, stats, sys, vdso};
+use core::ffi::{c_int, c_uint, c_void};
+use core::ptr::{read_volatile, write_volatile};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicUsize, Ordering};
+
+/// The pthread key whose destructor gives a page back; negative: none.
+static KEY: AtomicI32 = AtomicI32::new(-1);
+/// The thread that loaded the library. It may have a page without a destructor.
+static FIRST: AtomicUsize = AtomicUsize::new(0);
+/// Whether `init` has come by: before it, nobody can be moved yet.
+static STARTED: AtomicBool = AtomicBool::new(false);
+/// Whether anybody may be moved at all: one of the three below.
+static READY: AtomicU8 = AtomicU8::new(UNKNOWN);
+const UNKNOWN: u8 = 0;
+const YES: u8 = 1;
+const NO: u8 = 2;
+static FAIL_KNOWN_ANSWER: AtomicU8 = AtomicU8::new(0);
+
+/// The cipher's backend, found once.
+static BACKEND: AtomicU8 = AtomicU8::new(Backend::Sse2 as u8);
+
+/// The cipher's backend in use.
+pub(crate) fn backend() -> Backend {
+    let is = |backend: Backend| BACKEND.load(Ordering::Relaxed) == backend as u8;
+    let known = [Backend::Avx512, Backend::Avx2, Backend::Soft];
+    known
+        .into_iter()
+        .find(|&backend| is(backend))
+        .unwrap_or(Backend::Sse2)
+}
+
+/// Gives this thread a page. False: the kernel goes on answering it, for good.
+#[cold]
+pub(crate) fn move_here() -> bool {
+    let tls = Tls::here();
+    // SAFETY: this thread's own words. `home` is NEVER while we are at it, so a
+    // signal handler, or a malloc that draws, finds the thread busy.
+    unsafe {
+        if !STARTED.load(Ordering::Relaxed) {
+            return false;
+        }
+        if !Tls::turn_home(tls, tls::LIGHT, tls::NEVER)
+            && !Tls::turn_home(tls, tls::NOTED, tls::NEVER)
+        {
+            return false;
+        }
+        if READY.load(Ordering::Relaxed) == NO || !has_end(tls) {
+            return false;
+        }
+        let owned = match page::take() {
+            Ok(owned) => owned,
+            Err(NoPage::Now) => return false,
+            Err(NoPage::Ever) => {
+                READY.store(NO, Ordering::Relaxed);
+                return false;
+            }
+        };
+        if !ready(owned.page) || !will_end(tls, owned) {
+            page::give_back(owned);
+            return false;
+        }
+        (*tls).number = owned.number;
+        stats::count_move();
+        fence();
+        Tls::set_home(tls, owned.page as usize);
+        fence();
+        Tls::put_slot(tls, owned.page);
+        true
+    }
+}
+
+/// Whether the generator may be used in this process; looks once.
+///
+/// # Safety
+/// The page is owned, zero, and not in use yet.
+unsafe fn ready(page: *mut Page) -> bool {
+    if READY.load(Ordering::Relaxed) == UNKNOWN {
+        // A host in FIPS mode wants the kernel's validated generator.
+        let mut fips = [0; 1];
+        let fips =
+            sys::read_file(c"/proc/sys/crypto/fips_enabled", &mut fips) == Ok(1) && fips == *b"1";
+        let wrong = FAIL_KNOWN_ANSWER.load(Ordering::Relaxed) != 0;
+        // SAFETY: the caller's contract. In the page, because the buffer is larger
+        // than the stack that we allow ourselves.
+        let good = !fips && crng::known_answer(unsafe { &mut (*page).crng }, wrong);
+        READY.store(if good { YES } else { NO }, Ordering::Relaxed);
+    }
+    READY.load(Ordering::Relaxed) == YES
+}
+
+/// Whether a page of this thread could be given back when it ends. The first
+/// thread ends with the process.
+fn has_end(tls: *mut Tls) -> bool {
+    KEY.load(Ordering::Relaxed) >= 0 || tls as usize == FIRST.load(Ordering::Relaxed)
+}
+
+/// Sees to it that the page is given back when this thread ends.
+fn will_end(tls: *mut Tls, owned: Owned) -> bool {
+    let key = KEY.load(Ordering::Relaxed);
+    // The value is the page's number, not null: a destructor runs for those only.
+    let value = (owned.number as usize + 1) as *const c_void;
+    // SAFETY: the key is ours.
+    let set = key >= 0 && unsafe { real::pthread_setspecific(key as c_uint, value) } == 0;
+    set || tls as usize == FIRST.load(Ordering::Relaxed)
+}
+
+/// The destructor of a thread's page. Other destructors may draw after it: they
+/// find the thread on the kernel.
+unsafe extern "C" fn end(_number: *mut c_void) {
+    let tls = Tls::here();
+    // SAFETY: this thread's own words; whatever call was in flight never returns.
+    unsafe { leave(tls, tls::NEVER) };
+}
+
+/// Gives this thread's page back, if it has one, and sets where it stands then.
+///
+/// # Safety
+/// Nobody uses the page: its slot is taken, or its user is gone.
+unsafe fn leave(tls: *mut Tls, home: usize) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let page = Tls::home(tls) as *mut Page;
+        let owned = Owned {
+            page,
+            number: (*tls).number,
+        };
+        Tls::take_slot(tls);
+        Tls::set_home(tls, tls::NEVER);
+        fence();
+        if page as usize > tls::NOTED {
+            page::note_rest(page);
+            stats::retire(&read_volatile(&raw const (*page).counts));
+            page::give_back(owned);
+        }
+        Tls::set_home(tls, home);
+    }
+}
+
+/// Whether OWNPOOL_FORGIVE_SECS is set.
+#[inline]
+pub(crate) fn forgives() -> bool {
+    LIMITS.forgive_ms.load(Ordering::Relaxed) != 0
+}
+
+/// OWNPOOL_FORGIVE_SECS: returns a thread that has behaved lightly for so long
+/// to the kernel. Looked at when a call leaves the fast path.
+#[cold]
+pub(crate) fn forgive(policy: &bucket::Policy) -> bool {
+    let forgive_ms = LIMITS.forgive_ms.load(Ordering::Relaxed);
+    let Some(now_ms) = vdso::now_ms() else {
+        return false;
+    };
+    let tls = Tls::here();
+    // SAFETY: as in `take`; the page is given back only with its slot taken.
+    unsafe {
+        let page = Tls::take_slot(tls);
+        if page.is_null() {
+            return false;
+        }
+        let bytes = read_volatile(&raw const (*page).counts.bytes);
+        let since = bytes.saturating_sub(read_volatile(&raw const (*page).conduct_bytes));
+        write_volatile(&raw mut (*page).conduct_bytes, bytes);
+        let forgiven = (*page).conduct.note(policy, since, now_ms) >= forgive_ms;
+        if forgiven {
+            if KEY.load(Ordering::Relaxed) >= 0 {
+                real::pthread_setspecific(KEY.load(Ordering::Relaxed) as c_uint, core::ptr::null());
+            }
+            (*tls).bucket = bucket::Bucket::default();
+            leave(tls, tls::LIGHT);
+        } else {
+            Tls::put_slot(tls, page);
+        }
+        forgiven
+    }
+}
+
+/// Once, from `init`, on the thread that loads the library.
+pub(crate) fn start(settings: &Settings<'_>) {
+    FAIL_KNOWN_ANSWER.store(u8::from(settings.test.fail_known_answer), Ordering::Relaxed);
+    LIMITS
+        .reseed_bytes
+        .store(settings.reseed_bytes, Ordering::Relaxed);
+    LIMITS
+        .reseed_secs
+        .store(settings.reseed_secs, Ordering::Relaxed);
+    LIMITS.forgive_ms.store(
+        settings.forgive_secs.saturating_mul(1000),
+        Ordering::Relaxed,
+    );
+    // Now, and never at a draw: each `cpuid` traps for microseconds in virtual
+    // machines, and record and replay tools make it fault.
+    let backend = Backend::in_use();
+    BACKEND.store(backend as u8, Ordering::Relaxed);
+    handout::WIDE.store(backend == Backend::Avx512, Ordering::Relaxed);
+    FIRST.store(Tls::here() as usize, Ordering::Relaxed);
+    // Numbers of 32 and more live in a second-level block that glibc allocates
+    // on first use: with malloc, in the middle of somebody's draw.
+    let mut key = 0;
+    // SAFETY: the destructor may run on any thread that set a value.
+    let made = unsafe { real::pthread_key_create(&raw mut key, end) } == 0;
+    if made && key < 32 {
+        KEY.store(key as c_int, Ordering::Relaxed);
+    }
+    STARTED.store(true, Ordering::Release);
+}

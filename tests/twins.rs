@@ -1,0 +1,60 @@
+//! Each C program runs bare and preloaded: same returns, lengths, errno, exit.
+//!
+//! Settles: what a program can see of the getrandom family is the same with the
+//! library as without it, in every mode, on a thread that has been moved, for
+//! arguments that only the kernel may judge as well. The programs say themselves
+//! what chance could do to them: less than 2^-88 in all.
+
+mod support;
+
+use std::path::Path;
+use std::process::Command;
+use support::{bare, compile_c, preloaded, ran, succeeds};
+
+/// Kinds of state, and modes: name of a setting and its value.
+const KINDS: &[&[(&str, &str)]] = &[
+    &[("MOVED", "1")],
+    &[("MOVED", "1"), ("OWNPOOL_MODE", "always")],
+    &[("MOVED", "1"), ("OWNPOOL_TEST", "wipe")],
+    &[("MOVED", "1"), ("OWNPOOL_TEST", "novdso")],
+    &[("MOVED", "1"), ("OWNPOOL_RESEED_BYTES", "1G")],
+    &[("OWNPOOL_MODE", "vdso")],
+    &[("OWNPOOL_MODE", "observe")],
+    &[("OWNPOOL_MODE", "off")],
+    &[("OWNPOOL_TEST", "kat")],
+];
+
+fn twins(program: &Path) {
+    let alone = ran(&mut bare(program));
+    assert!(alone.stdout.lines().count() > 0, "{alone:?}");
+    assert_eq!(alone.stderr, "");
+    for kind in KINDS {
+        let mut command: Command = preloaded(program);
+        command.envs(kind.iter().copied());
+        let with = ran(&mut command);
+        for (line, (with, alone)) in with.stdout.lines().zip(alone.stdout.lines()).enumerate() {
+            assert_eq!(with, alone, "{kind:?}, line {}", line + 1);
+        }
+        assert_eq!(with, alone, "{kind:?}");
+    }
+}
+
+#[test]
+fn odd_arguments_give_the_same_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile_c(
+        folder.path(),
+        "twins",
+        &["-Wno-nonnull", "-Wno-stringop-overflow"],
+    );
+    assert_eq!(ran(&mut bare(&program)).status, 42);
+    twins(&program);
+}
+
+#[test]
+fn a_program_keeps_its_own_functions_of_these_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile_c(folder.path(), "own_symbol", &[]);
+    assert_eq!(succeeds(&mut bare(&program)), "own calls 1\n");
+    assert_eq!(succeeds(&mut preloaded(&program)), "own calls 1\n");
+}
