@@ -289,7 +289,10 @@ fn integers_turn_to_the_device_when_getrandom_is_refused() {
                 assert_eq!(said, format!("{who} drew\n"), "{when}");
             }
             let said = place.content(&binary, &["getrandom", "fill", when], &[kind]);
-            assert!(said.starts_with(&format!("fill -1 errno {} ", libc::ENOSYS)), "{said}");
+            assert!(
+                said.starts_with(&format!("fill -1 errno {} ", libc::ENOSYS)),
+                "{said}"
+            );
         }
     }
 }
