@@ -8,9 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *path;
-
-static void *use(void *unused) {
+static void *use(void *path) {
     void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (plugin == NULL) {
         fprintf(stderr, "%s\n", dlerror());
@@ -34,15 +32,15 @@ static void *use(void *unused) {
     printf("\n");
     /* The library stays loaded: this thread's generator is erased when the thread ends. */
     dlclose(plugin);
-    return unused;
+    return path;
 }
 
 int main(int argc, char **argv) {
     pthread_t thread;
     void *done = NULL;
-    path = argc > 1 ? argv[1] : "./plugin.so";
+    char standard[] = "./plugin.so", *path = argc > 1 ? argv[1] : standard;
     for (int round = 0; round < 3; round++) {
-        if (pthread_create(&thread, NULL, use, &thread) != 0) return 1;
+        if (pthread_create(&thread, NULL, use, path) != 0) return 1;
         pthread_join(thread, &done);
         if (done == NULL) return 1;
     }

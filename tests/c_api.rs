@@ -6,7 +6,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use support::{installed, library};
+use support::{installed, library, linked};
 
 /// The two languages, as this compiler and these arguments.
 const LANGUAGES: [(&str, &[&str]); 2] = [
@@ -18,18 +18,14 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A folder with the library under the names that a linker and a loader look for.
+/// A folder with the library, where programs are built and run.
 struct Place {
     folder: tempfile::TempDir,
 }
 
 impl Place {
     fn new() -> Place {
-        let folder = tempfile::tempdir().expect("a folder");
-        for name in ["libownpool.so", "libownpool.so.0"] {
-            std::os::unix::fs::symlink(library(), folder.path().join(name)).expect("a link");
-        }
-        Place { folder }
+        Place { folder: linked() }
     }
 
     /// Compiles `tests/c/NAME.c` as this language and links it with the library.

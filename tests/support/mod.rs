@@ -192,3 +192,12 @@ pub(crate) fn reports(path: &Path) -> Vec<serde_json::Value> {
         .map(|line| serde_json::from_str(line).expect("a report is a line of JSON"))
         .collect()
 }
+
+/// A folder with the library under the names that a linker and a loader look for.
+pub(crate) fn linked() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["libownpool.so", "libownpool.so.0"] {
+        std::os::unix::fs::symlink(library(), folder.path().join(name)).expect("a link");
+    }
+    folder
+}
