@@ -24,7 +24,7 @@ newest_at_most() {
         fail "$1 needs glibc $needs, more than $2"
 }
 
-"$CARGO" zigbuild --version >/dev/null 2>&1 || fail "cargo-zigbuild is not installed"
+command -v cargo-zigbuild >/dev/null || fail "cargo-zigbuild is not installed"
 "$CARGO" build --release --lib
 "$CARGO" zigbuild --release --bin ownpool --target $target.2.28
 newest_at_most "$built/release/libownpool.so" 2.17
@@ -52,7 +52,7 @@ done
 for file in README.md CHANGELOG.md docs/c.md; do
     [ ! -f "$file" ] || install -m 644 "$file" "$stage/$name/$docs/"
 done
-install -m 644 examples/* "$stage/$name/$docs/examples/"
+install -m 644 examples/*.c examples/*.py "$stage/$name/$docs/examples/"
 (
     cd "$stage/$name"
     find . -type f ! -path "./$docs/SHA256SUMS" | LC_ALL=C sort | xargs sha256sum >"$stage/sums"
