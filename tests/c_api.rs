@@ -40,7 +40,7 @@ impl Place {
             .arg(root().join("include"))
             .arg("-L")
             .arg(self.folder.path())
-            .args(["-lownpool", "-lm", "-o"])
+            .args(["-Wl,--as-needed", "-lownpool", "-lm", "-ldl", "-o"])
             .arg(&binary)
             .output()
             .expect("the compiler is installed");
@@ -235,6 +235,17 @@ fn a_reseed_reaches_every_thread_before_its_next_byte() {
             if mode == "auto" || mode == "always" {
                 assert!(control[1] > 0, "{settings:?}: {said}");
             }
+        }
+    }
+}
+
+#[test]
+fn without_a_destructor_only_the_first_thread_has_a_generator() {
+    let place = Place::new();
+    for language in LANGUAGES {
+        let binary = place.build("api_keyless", language);
+        for by in ["main", "other"] {
+            place.content(&binary, &[by], &[]);
         }
     }
 }
