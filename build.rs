@@ -2,6 +2,9 @@
 //!
 //! `-z nodelete`: thread destructors and hooks outlive a dlclose.
 //! `-soname`: programs that link it record the name that `make install` links.
+//! `-z separate-loadable-segments`: perf takes the address of a static probe for
+//! its place in the file; without it the two differ, and a probe would be set
+//! into the middle of another instruction.
 //! `-lc`: a library without std links nothing by itself. Without the entry the
 //! loader would neither start libc before us nor check the versions of its symbols.
 
@@ -10,6 +13,7 @@ fn main() {
     for argument in [
         "-Wl,-z,nodelete",
         "-Wl,-z,relro,-z,now",
+        "-Wl,-z,separate-loadable-segments",
         "-Wl,-soname,libownpool.so.0",
         "-lc",
     ] {

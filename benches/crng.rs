@@ -19,7 +19,7 @@ mod crng;
 
 use core::hint::black_box;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use crng::keystream::{KEY, Keystream, backend};
+use crng::keystream::{Backend, KEY, Keystream};
 use crng::{Crng, RUN, YIELD};
 
 /// Whole strides, from one to what leaves the second-level cache.
@@ -27,12 +27,7 @@ const SIZES: [usize; 5] = [1 << 10, 4 << 10, 16 << 10, 64 << 10, 1 << 20];
 
 /// The name of the backend, as part of every figure's name.
 fn name(what: &str) -> String {
-    #[cfg(target_arch = "x86_64")]
-    let backend = backend(
-        is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl"),
-        is_x86_feature_detected!("avx2"),
-    );
-    format!("crng/{what}/{backend}")
+    format!("crng/{what}/{}", Backend::in_use().name())
 }
 
 fn seeded() -> Crng {

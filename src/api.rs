@@ -7,11 +7,10 @@
 //! are given instead. Must never give a weak byte, and never end the process
 //! but in the integer functions, when the kernel gives no randomness at all.
 
-use crate::crng::keystream::Backend;
 use crate::serve::{self, Outcome};
 use crate::settings::Mode;
 use crate::stats::{self, Door, Reason};
-use crate::thread::{self, Standing, Take, Tls};
+use crate::thread::{self, Backend, Standing, Take, Tls};
 use crate::{confine, real, sure, sys};
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::{iter, mem, ptr};
@@ -196,23 +195,19 @@ pub unsafe extern "C" fn ownpool_getrandom(
 /// Thread-safe, async-signal-safe, and safe after fork(2).
 #[unsafe(no_mangle)]
 pub extern "C" fn ownpool_u32() -> u32 {
-    let mut word = [0; 4];
-    // SAFETY: four bytes of our own.
-    if unsafe { thread::take(word.as_mut_ptr(), word.len(), Door::Api) } == Take::Done {
-        return u32::from_ne_bytes(word);
+    match thread::take_u32(Door::Api) {
+        Some(word) => word,
+        None => surely() as u32,
     }
-    surely() as u32
 }
 
 /// ownpool_u64: a random number of 64 bits; otherwise as ownpool_u32().
 #[unsafe(no_mangle)]
 pub extern "C" fn ownpool_u64() -> u64 {
-    let mut word = [0; 8];
-    // SAFETY: eight bytes of our own.
-    if unsafe { thread::take(word.as_mut_ptr(), word.len(), Door::Api) } == Take::Done {
-        return u64::from_ne_bytes(word);
+    match thread::take_u64(Door::Api) {
+        Some(word) => word,
+        None => surely(),
     }
-    surely()
 }
 
 #[inline(never)]

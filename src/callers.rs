@@ -10,7 +10,7 @@
 //!
 //! A site is a return address and an entry point. `serve` notes, `report` reads.
 
-use crate::stats::Door;
+use crate::stats::{self, Door};
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// Whether anybody will read the table.
@@ -40,10 +40,23 @@ struct Row {
     key: AtomicUsize,
     calls: AtomicU64,
     bytes: AtomicU64,
+    /// The same of the first thread, which needs no locked instruction for its own.
+    first_calls: AtomicU64,
+    first_bytes: AtomicU64,
     largest: AtomicU64,
     /// A bit for each of 64 classes of threads: how many threads, about.
     threads: AtomicU64,
     moved: AtomicU64,
+}
+
+impl Row {
+    fn calls(&self) -> u64 {
+        self.calls.load(Relaxed) + self.first_calls.load(Relaxed)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes.load(Relaxed) + self.first_bytes.load(Relaxed)
+    }
 }
 
 static ROWS: [Row; SITES + 1] = [const {
@@ -51,6 +64,8 @@ static ROWS: [Row; SITES + 1] = [const {
         key: AtomicUsize::new(0),
         calls: AtomicU64::new(0),
         bytes: AtomicU64::new(0),
+        first_calls: AtomicU64::new(0),
+        first_bytes: AtomicU64::new(0),
         largest: AtomicU64::new(0),
         threads: AtomicU64::new(0),
         moved: AtomicU64::new(0),
@@ -82,13 +97,27 @@ pub(crate) fn note(note: &Note) -> usize {
     let Some(row) = ROWS.get(number) else {
         return number;
     };
-    row.calls.fetch_add(note.calls, Relaxed);
-    row.bytes.fetch_add(note.bytes, Relaxed);
-    row.largest.fetch_max(note.len as u64, Relaxed);
+    if stats::is_first(note.thread) {
+        stats::add_alone(&row.first_calls, note.calls);
+        stats::add_alone(&row.first_bytes, note.bytes);
+    } else {
+        row.calls.fetch_add(note.calls, Relaxed);
+        row.bytes.fetch_add(note.bytes, Relaxed);
+    }
+    // What seldom changes is looked at before it is written.
+    if row.largest.load(Relaxed) < note.len as u64 {
+        row.largest.fetch_max(note.len as u64, Relaxed);
+    }
     // Thread blocks are aligned to 64 and stacks lie megabytes apart.
     let class = (note.thread >> 6 ^ note.thread >> 12 ^ note.thread >> 23) % 64;
-    row.threads.fetch_or(1 << class, Relaxed);
-    row.moved.fetch_or(u64::from(note.moved), Relaxed);
+    for (bits, bit) in [
+        (&row.threads, 1 << class),
+        (&row.moved, u64::from(note.moved)),
+    ] {
+        if bits.load(Relaxed) & bit != bit {
+            bits.fetch_or(bit, Relaxed);
+        }
+    }
     number
 }
 
@@ -152,8 +181,8 @@ pub(crate) fn each_heaviest_first(mut each: impl FnMut(&Site)) {
 fn next_after(last: (u64, usize)) -> Option<(u64, usize)> {
     let mut best = None;
     for (number, row) in ROWS.iter().enumerate() {
-        let calls = row.calls.load(Relaxed);
-        let weight = row.bytes.load(Relaxed).max(calls.saturating_mul(32));
+        let (calls, bytes) = (row.calls(), row.bytes());
+        let weight = bytes.max(calls.saturating_mul(32));
         let later = weight < last.0 || (weight == last.0 && number > last.1);
         if calls > 0 && later && best.is_none_or(|(heaviest, _)| weight > heaviest) {
             best = Some((weight, number));
@@ -168,8 +197,8 @@ fn site(row: &Row) -> Site {
     Site {
         caller: key & ((1 << DOOR_SHIFT) - 1),
         entry: Door::ALL.get(door).map_or("other", |door| door.name()),
-        calls: row.calls.load(Relaxed),
-        bytes: row.bytes.load(Relaxed),
+        calls: row.calls(),
+        bytes: row.bytes(),
         largest: row.largest.load(Relaxed),
         threads: row.threads.load(Relaxed).count_ones(),
         moved: row.moved.load(Relaxed) != 0,
@@ -183,6 +212,8 @@ pub(crate) fn start_anew() {
         for count in [
             &row.calls,
             &row.bytes,
+            &row.first_calls,
+            &row.first_bytes,
             &row.largest,
             &row.threads,
             &row.moved,

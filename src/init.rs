@@ -25,7 +25,7 @@ unsafe extern "C" fn start(argc: c_int, argv: *const *const c_char, envp: *const
     sys::choose_fstat(unsafe { text_at(real::gnu_get_libc_version()) });
     // SAFETY: what the loader passes to constructors; AT_EXECFN is a string of
     // the process's own stack.
-    let (argv0, executable) = unsafe {
+    let (argv0, started_by) = unsafe {
         let argv0 = if argc > 0 { text_at(*argv) } else { b"" };
         (
             basename(argv0),
@@ -39,7 +39,7 @@ unsafe extern "C" fn start(argc: c_int, argv: *const *const c_char, envp: *const
         // SAFETY: the process's environment, which nobody changes meanwhile.
         unsafe { read(&mut settings, envp) };
     }
-    if secure || !settings.acts_in(argv0, executable) {
+    if secure || !acts_here(&settings, argv0, started_by) {
         settings.mode = Mode::Off;
     }
     vdso::find(&settings.test);
@@ -51,7 +51,7 @@ unsafe extern "C" fn start(argc: c_int, argv: *const *const c_char, envp: *const
                 sys::identity(fd).is_ok_and(|identity| identity.is_urandom()),
             );
         }
-        report::start(&settings, if argv0.is_empty() { executable } else { argv0 });
+        report::start(&settings, if argv0.is_empty() { started_by } else { argv0 });
     }
     // SAFETY: the child handler is async-signal-safe; the dso handle is ours,
     // and the library is never unloaded.
@@ -60,6 +60,24 @@ unsafe extern "C" fn start(argc: c_int, argv: *const *const c_char, envp: *const
         announce(&settings);
     }
     serve::start(&settings);
+}
+
+/// Whether the settings let the library act in this program.
+fn acts_here(settings: &Settings<'_>, argv0: &[u8], started_by: &[u8]) -> bool {
+    let names = [argv0, started_by];
+    if settings.only.is_empty() && settings.skip == Settings::DEFAULT.skip {
+        return settings.acts_in(&names);
+    }
+    // Somebody named programs, perhaps by their file, behind symbolic links: one
+    // system call more, for them alone.
+    let mut path = [0; 512];
+    let len = sys::executable(&mut path).unwrap_or(0);
+    let [argv0, started_by] = names;
+    settings.acts_in(&[
+        argv0,
+        started_by,
+        basename(path.get(..len).unwrap_or_default()),
+    ])
 }
 
 /// In a forked child: counters start anew. Nothing that keeps bytes apart hangs

@@ -30,6 +30,7 @@
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("ownpool is written for Linux on x86-64");
 
+mod apart;
 #[cfg(not(test))]
 pub mod api;
 mod bucket;

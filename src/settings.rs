@@ -280,12 +280,12 @@ impl<'a> Settings<'a> {
         Ok(())
     }
 
-    /// Whether the library acts in a program that goes by these names
-    /// (basename of argv[0], basename of the executable).
-    pub(crate) fn acts_in(&self, argv0: &[u8], executable: &[u8]) -> bool {
+    /// Whether the library acts in a program that goes by these names (basenames
+    /// of argv[0], of the path it was started by, and of its file).
+    pub(crate) fn acts_in(&self, names: &[&[u8]]) -> bool {
         let listed = |list: &[u8]| {
             list.split(|&byte| byte == b':')
-                .any(|name| !name.is_empty() && (name == argv0 || name == executable))
+                .any(|name| !name.is_empty() && names.contains(&name))
         };
         (self.only.is_empty() || listed(self.only)) && !listed(self.skip)
     }
@@ -444,8 +444,9 @@ mod tests {
         );
         assert_eq!(with("OWNPOOL_RATES", "1"), Err(Complaint::UnknownName));
         let long = [b'x'; STATS_MAX + 1];
+        let mut settings = Settings::DEFAULT;
         assert_eq!(
-            Settings::DEFAULT.set(b"OWNPOOL_STATS", &long),
+            settings.set(b"OWNPOOL_STATS", &long),
             Err(Complaint::TooLong)
         );
     }
@@ -453,14 +454,14 @@ mod tests {
     #[test]
     fn only_and_skip_go_by_either_name() {
         let mut settings = Settings::DEFAULT;
-        assert!(settings.acts_in(b"python3", b"python3.11"));
-        assert!(!settings.acts_in(b"gpg", b"gpg2") && !settings.acts_in(b"mygpg", b"gpg"));
-        assert!(settings.acts_in(b"gpg2", b"gpg2"));
+        assert!(settings.acts_in(&[b"python3", b"python3.11"]));
+        assert!(!settings.acts_in(&[b"gpg", b"gpg2"]) && !settings.acts_in(&[b"mygpg", b"gpg"]));
+        assert!(settings.acts_in(&[b"gpg2", b"gpg2"]));
         settings.skip = b"";
-        assert!(settings.acts_in(b"gpg", b"gpg"));
+        assert!(settings.acts_in(&[b"gpg", b"gpg"]));
         settings.only = b"php::python3";
-        assert!(settings.acts_in(b"php", b"x") && settings.acts_in(b"x", b"python3"));
-        assert!(!settings.acts_in(b"", b"ruby"));
+        assert!(settings.acts_in(&[b"php", b"x"]) && settings.acts_in(&[b"x", b"python3"]));
+        assert!(!settings.acts_in(&[b"", b"ruby"]));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Counters and their snapshot.
 //!
 //! Promises: what the kernel answered is counted exactly, per entry point, in
-//! sixteen cache lines that threads spread over; what private generators
+//! shards that threads spread over, the first thread's its own; what private generators
 //! answered is counted in their own pages and added up here when a page is
 //! given back. Nothing shared is written when a private generator answers.
 //! Counters start anew in a forked child. Must never be needed for a decision.
@@ -9,7 +9,8 @@
 //! One imprecision: a page that the kernel reclaims under memory pressure
 //! (MAP_DROPPABLE) takes its counts along; `fell_through.unseeded` tells.
 
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::arch::asm;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// Which entry point a request came in by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +72,8 @@ pub(crate) enum Reason {
     Light = 6,
     /// Nobody is served in this mode.
     Mode = 7,
+    /// `observe`: a private generator would have answered.
+    Observed = 8,
 }
 
 /// How many causes are reported: all but the two usual ones.
@@ -97,6 +100,7 @@ impl Reason {
             Reason::Pointer => "pointer",
             Reason::Light => "light",
             Reason::Mode => "mode",
+            Reason::Observed => "observed",
         }
     }
 }
@@ -111,29 +115,57 @@ pub(crate) struct Private {
     pub(crate) reseeds: u64,
 }
 
-/// One cache line of kernel-answered counts. 64 bytes would share the line that
-/// the processor fetches along with it.
-#[repr(align(128))]
-struct Shard {
+/// Requests that the kernel answered, and their bytes.
+struct Tally {
     calls: [AtomicU64; DOORS],
     bytes: AtomicU64,
 }
 
-const SHARDS: usize = 16;
+/// Two cache lines of kernel-answered counts, on their own: the processor fetches
+/// lines in pairs.
+#[repr(align(128))]
+struct Shard {
+    /// Answered by the kernel because it was right so.
+    left: Tally,
+    /// Answered by the kernel in `observe`, where a private generator would have.
+    observed: Tally,
+}
+
+/// The first shard is the first thread's alone, and needs no locked instruction;
+/// the others share the rest by chance.
+const SHARDS: usize = 17;
 static KERNEL: [Shard; SHARDS] = [const {
     Shard {
-        calls: [const { AtomicU64::new(0) }; DOORS],
-        bytes: AtomicU64::new(0),
+        left: Tally {
+            calls: [const { AtomicU64::new(0) }; DOORS],
+            bytes: AtomicU64::new(0),
+        },
+        observed: Tally {
+            calls: [const { AtomicU64::new(0) }; DOORS],
+            bytes: AtomicU64::new(0),
+        },
     }
 }; SHARDS];
+
+/// The thread that loaded the library, by an address that is its own.
+static FIRST: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether this address is the first thread's own.
+#[inline(always)]
+pub(crate) fn is_first(thread: usize) -> bool {
+    thread == FIRST.load(Relaxed)
+}
+
+/// Once, on the thread that loads the library.
+pub(crate) fn start(thread: usize) {
+    FIRST.store(thread, Relaxed);
+}
 
 /// Counts that change seldom.
 struct Rare {
     threads_moved: AtomicU64,
     fell_through: [AtomicU64; CAUSES],
     would_move_threads: AtomicU64,
-    would_move_calls: AtomicU64,
-    would_move_bytes: AtomicU64,
     retired_bytes: AtomicU64,
     retired_calls: [AtomicU64; DOORS],
     retired_refills: AtomicU64,
@@ -144,8 +176,6 @@ static RARE: Rare = Rare {
     threads_moved: AtomicU64::new(0),
     fell_through: [const { AtomicU64::new(0) }; CAUSES],
     would_move_threads: AtomicU64::new(0),
-    would_move_calls: AtomicU64::new(0),
-    would_move_bytes: AtomicU64::new(0),
     retired_bytes: AtomicU64::new(0),
     retired_calls: [const { AtomicU64::new(0) }; DOORS],
     retired_refills: AtomicU64::new(0),
@@ -157,18 +187,49 @@ fn add(counter: &AtomicU64, amount: u64) {
 }
 
 /// A request of `len` bytes was left to the kernel. `thread` is any address that
-/// is the thread's own: it picks the cache line.
+/// is the thread's own: it picks the shard.
+#[inline]
 pub(crate) fn count_kernel(thread: usize, door: Door, len: usize, reason: Reason) {
+    let alone = is_first(thread);
     // Thread stacks lie megabytes apart and thread blocks are aligned to 64.
     let pick = (thread >> 6) ^ (thread >> 12) ^ (thread >> 23);
-    if let Some(shard) = KERNEL.get(pick % SHARDS) {
-        add(&shard.bytes, len as u64);
-        if let Some(calls) = shard.calls.get(door as usize) {
-            add(calls, 1);
-        }
+    let number = if alone { 0 } else { 1 + pick % (SHARDS - 1) };
+    let Some(shard) = KERNEL.get(number) else {
+        return;
+    };
+    let observed = reason == Reason::Observed;
+    let tally = if observed {
+        &shard.observed
+    } else {
+        &shard.left
+    };
+    let Some(calls) = tally.calls.get(door as usize) else {
+        return;
+    };
+    if alone {
+        add_alone(calls, 1);
+        add_alone(&tally.bytes, len as u64);
+    } else {
+        add(calls, 1);
+        add(&tally.bytes, len as u64);
     }
     if let Some(cause) = RARE.fell_through.get(reason as usize) {
         add(cause, 1);
+    }
+}
+
+/// Adds to a counter that only this thread writes: one instruction, so that a
+/// signal handler that counts too cannot fall into it, but not a locked one,
+/// which costs 5 ns.
+#[inline(always)]
+pub(crate) fn add_alone(counter: &AtomicU64, amount: u64) {
+    // SAFETY: the counter is aligned and lives for ever.
+    unsafe {
+        asm!(
+            "add qword ptr [{counter}], {amount}",
+            counter = in(reg) counter.as_ptr(), amount = in(reg) amount,
+            options(nostack),
+        );
     }
 }
 
@@ -184,11 +245,9 @@ pub(crate) fn count_move() {
     add(&RARE.threads_moved, 1);
 }
 
-/// `observe`: a request that a private generator would have answered.
-pub(crate) fn count_would_move(len: usize, first_of_thread: bool) {
-    add(&RARE.would_move_calls, 1);
-    add(&RARE.would_move_bytes, len as u64);
-    add(&RARE.would_move_threads, u64::from(first_of_thread));
+/// `observe`: a thread went over its allowance for the first time.
+pub(crate) fn count_would_move() {
+    add(&RARE.would_move_threads, 1);
 }
 
 /// A page is about to be erased: its counts go to the process.
@@ -225,18 +284,25 @@ impl Snapshot {
         let mut now = Snapshot {
             threads_moved: read(&RARE.threads_moved),
             would_move_threads: read(&RARE.would_move_threads),
-            would_move_calls: read(&RARE.would_move_calls),
-            would_move_bytes: read(&RARE.would_move_bytes),
             ..Snapshot::default()
         };
         for (to, from) in now.fell_through.iter_mut().zip(&RARE.fell_through) {
             *to = read(from);
         }
         for shard in &KERNEL {
-            now.kernel_bytes += read(&shard.bytes);
-            for (entry, calls) in now.entries.iter_mut().zip(&shard.calls) {
-                *entry += read(calls);
-                now.kernel_calls += read(calls);
+            for (tally, observed) in [(&shard.left, false), (&shard.observed, true)] {
+                let (mut calls, bytes) = (0, read(&tally.bytes));
+                for (entry, counter) in now.entries.iter_mut().zip(&tally.calls) {
+                    let count = read(counter);
+                    *entry += count;
+                    calls += count;
+                }
+                now.kernel_calls += calls;
+                now.kernel_bytes += bytes;
+                if observed {
+                    now.would_move_calls += calls;
+                    now.would_move_bytes += bytes;
+                }
             }
         }
         let mut retired = Private {
@@ -269,8 +335,10 @@ impl Snapshot {
 pub(crate) fn start_anew() {
     let zero = |counter: &AtomicU64| counter.store(0, Relaxed);
     for shard in &KERNEL {
-        zero(&shard.bytes);
-        shard.calls.iter().for_each(zero);
+        for tally in [&shard.left, &shard.observed] {
+            zero(&tally.bytes);
+            tally.calls.iter().for_each(zero);
+        }
     }
     RARE.fell_through
         .iter()
@@ -279,8 +347,6 @@ pub(crate) fn start_anew() {
     for counter in [
         &RARE.threads_moved,
         &RARE.would_move_threads,
-        &RARE.would_move_calls,
-        &RARE.would_move_bytes,
         &RARE.retired_bytes,
         &RARE.retired_refills,
         &RARE.retired_reseeds,

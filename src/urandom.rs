@@ -76,14 +76,19 @@ pub(crate) fn hint(fd: c_int, worth_asking: bool) {
     HINTS.set(fd, worth_asking);
 }
 
-/// A urandom was opened: it may be put on a standard descriptor next (dd and
-/// shells do, by dup2, which nobody sees). So those are worth asking about, once
-/// each, before anything else is made of a read of them.
-pub(crate) fn suspect_standard() {
-    UNSURE.store(0b111, Relaxed);
-    for fd in 0..=2 {
+/// A urandom was opened as `opened`: it may be put on a standard descriptor next
+/// (dd and shells do, by dup2, which nobody sees). So those are worth asking
+/// about, once each, before anything else is made of a read of them.
+pub(crate) fn suspect_standard(opened: c_int) {
+    for fd in (0..=2).filter(|&fd| fd != opened) {
         hint(fd, true);
     }
+    let itself = if (0..=2).contains(&opened) {
+        1 << opened
+    } else {
+        0
+    };
+    UNSURE.store(0b111 & !itself, Relaxed);
 }
 
 /// Whether a hinted descriptor is only a suspect.

@@ -1,4 +1,11 @@
 //! `ownpool check` on real programs: the verdict, its exit status and the reason.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by them"
+)]
 
 mod support;
 
@@ -108,7 +115,7 @@ fn refused(program: &Path, reason: &str) {
 
 fn file(folder: &Path, name: &str, contents: impl AsRef<[u8]>, mode: u32) -> PathBuf {
     let path = folder.join(name);
-    std::fs::write(&path, contents).unwrap();
+    support::write_script(&path, contents.as_ref());
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
     path
 }
@@ -557,8 +564,16 @@ fn settings_of_the_environment_count() {
         assert_eq!(output.status.code(), Some(status), "{name}={value}: {told}");
         assert!(told.contains(words), "{name}={value}: {told}");
     }
+    // A script goes by its own name as well as by its interpreter's.
+    let script = file(
+        folder.path(),
+        "wg",
+        format!("#!{}\n", draws.display()),
+        0o755,
+    );
+    no_effect(&script, "OWNPOOL_SKIP");
     let renamed = folder.path().join("gpg");
-    std::fs::copy(&draws, &renamed).unwrap();
+    support::copy_program(&draws, &renamed);
     no_effect(&renamed, "OWNPOOL_SKIP");
 }
 
@@ -652,12 +667,87 @@ fn running_decides() {
         told.contains("all within the allowance") && told.contains("exit status 3"),
         "{told}"
     );
-    let nothing = check(&[OsStr::new("/usr/bin/true"), OsStr::new("--run")]);
-    assert_eq!(nothing.status.code(), Some(1));
+    let run = |arguments: &[&str]| {
+        let output = check(&arguments.iter().map(OsStr::new).collect::<Vec<_>>());
+        (output.status.code(), text(&output.stdout))
+    };
+    let (status, told) = run(&["/usr/bin/true", "--run"]);
     assert!(
-        text(&nothing.stdout).contains("it drew nothing"),
-        "{}",
-        text(&nothing.stdout)
+        status == Some(1) && told.contains("it drew nothing"),
+        "{told}"
     );
-    assert!(installed("true").is_some());
+    // Killed: there is no report, so the files' word stands.
+    let (status, told) = run(&[
+        "/usr/bin/python3",
+        "--run",
+        "-c",
+        "import os; os.kill(os.getpid(), 9)",
+    ]);
+    assert!(
+        status == Some(0) && told.contains("killed by signal 9"),
+        "{told}"
+    );
+    // What cannot be moved is not run.
+    let folder = tempfile::tempdir().unwrap();
+    let marker = folder.path().join("ran");
+    let source = format!(
+        "#include <stdio.h>\nint main(void) {{ return fopen(\"{}\", \"w\") == 0; }}\n",
+        marker.display()
+    );
+    let program = gcc(folder.path(), "static", &source, &["-static"]);
+    let (status, told) = run(&[program.to_str().unwrap(), "--run"]);
+    assert!(
+        status == Some(2) && told.contains("not run") && !marker.exists(),
+        "{told}"
+    );
+    let program = gcc(folder.path(), "wg", &source, &[]);
+    let (status, told) = run(&[program.to_str().unwrap(), "--run"]);
+    assert!(
+        status == Some(1) && told.contains("not run") && !marker.exists(),
+        "{told}"
+    );
+}
+
+/// Interpreters and virtual machines as they are, where they are installed.
+#[test]
+fn running_decides_for_every_kind() {
+    let perl = "open F, '<:unix', '/dev/urandom'; for (1..3000) { sysread F, $b, 16 }";
+    let node = "for (let i = 0; i < 2000; i++) crypto.randomUUID()";
+    for (program, arguments, status, words) in [
+        (
+            "/usr/bin/perl",
+            vec!["-e", perl],
+            0,
+            "1 thread would have been moved",
+        ),
+        (
+            "/usr/bin/perl",
+            vec!["-e", "print rand"],
+            1,
+            "all within the allowance",
+        ),
+        (
+            "/usr/bin/node",
+            vec!["-e", node],
+            1,
+            "a generator of its own",
+        ),
+        ("/usr/bin/java", vec!["-version"], 1, "Java virtual machine"),
+    ] {
+        if installed(program.trim_start_matches("/usr/bin/")).is_none() {
+            continue;
+        }
+        let all: Vec<&OsStr> = [program, "--run"]
+            .into_iter()
+            .chain(arguments)
+            .map(OsStr::new)
+            .collect();
+        let output = check(&all);
+        let told = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(status), "{program}: {told}");
+        assert!(
+            told.contains(words) && told.contains("exit status 0"),
+            "{words} in {told}"
+        );
+    }
 }

@@ -1,5 +1,19 @@
 //! `ownpool run` as a user meets it: exit statuses, quoting, environment, refusals.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by them"
+)]
 
+#[path = "../src/settings.rs"]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "shared with the library, which uses the rest"
+)]
+mod settings;
 mod support;
 
 use std::ffi::{OsStr, OsString};
@@ -8,7 +22,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use support::{command, installed, library};
+use support::{command, copy_program, installed, library};
 
 /// `ownpool run` with these arguments, in an environment without settings.
 fn run<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(arguments: I) -> Output {
@@ -39,7 +53,7 @@ fn text(bytes: &[u8]) -> String {
 fn installed_as(root: &Path, library_in: Option<&str>) -> PathBuf {
     let bin = root.join("bin");
     std::fs::create_dir_all(&bin).unwrap();
-    std::fs::copy(command(), bin.join("ownpool")).unwrap();
+    copy_program(&command(), &bin.join("ownpool"));
     if let Some(folder) = library_in {
         std::fs::create_dir_all(root.join(folder)).unwrap();
         std::fs::copy(library(), root.join(folder).join("libownpool.so")).unwrap();
@@ -397,4 +411,109 @@ fn python_is_served() {
         report["private"]["calls"].as_u64().unwrap() > 1500,
         "{report}"
     );
+}
+
+/// Operators find every line that the library prints in the guide, word for word.
+#[test]
+fn the_guide_explains_every_line() {
+    let guide = include_str!("../docs/operating.md");
+    let preloaded = |name: &str, value: &str| {
+        let output = bare(Path::new("/bin/true"))
+            .env("LD_PRELOAD", library())
+            .env(name, value)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        text(&output.stderr)
+    };
+    for (name, value, line) in [
+        (
+            "OWNPOOL_MODE",
+            "fast",
+            "ownpool: OWNPOOL_MODE: not a mode: \"fast\"; using auto",
+        ),
+        (
+            "OWNPOOL_RATE",
+            "fast",
+            "ownpool: OWNPOOL_RATE: not a number: \"fast\"; using 320",
+        ),
+        (
+            "OWNPOOL_BURST",
+            "99999999999999999999",
+            "ownpool: OWNPOOL_BURST: too large: \"...\"; using 4096",
+        ),
+        (
+            "OWNPOOL_VERBOSE",
+            "yes",
+            "ownpool: OWNPOOL_VERBOSE: neither 0 nor 1: \"yes\"; using 0",
+        ),
+        (
+            "OWNPOOL_TEST",
+            "x",
+            "ownpool: OWNPOOL_TEST: not a test switch: \"...\"; using nothing",
+        ),
+        (
+            "OWNPOOL_FOO",
+            "1",
+            "ownpool: OWNPOOL_FOO: no such setting; ignored",
+        ),
+    ] {
+        assert!(guide.contains(&format!("`{line}`")), "{line}");
+        assert_eq!(preloaded(name, value), line.replace("...", value) + "\n");
+    }
+    assert_eq!(preloaded("OWNPOOL_RATE", "7"), "");
+    let long = "x".repeat(settings::STATS_MAX + 1);
+    assert!(preloaded("OWNPOOL_STATS", &long).starts_with("ownpool: OWNPOOL_STATS: too long: "));
+    let verbose = preloaded("OWNPOOL_VERBOSE", "1");
+    assert!(
+        verbose.starts_with("ownpool: 0.1.0 (")
+            && verbose.contains(" mode=auto rate=320 burst=4096 "),
+        "{verbose}"
+    );
+    use settings::Complaint as C;
+    // A new kind of complaint does not compile here until it is explained there.
+    let explained = |complaint: settings::Complaint| match complaint {
+        C::UnknownName
+        | C::NotAMode
+        | C::NotANumber
+        | C::TooLarge
+        | C::NotASwitch
+        | C::TooLong
+        | C::NotATest => {
+            assert!(guide.contains(complaint.words()), "{complaint:?}");
+        }
+    };
+    for complaint in [
+        C::UnknownName,
+        C::NotAMode,
+        C::NotANumber,
+        C::TooLarge,
+        C::NotASwitch,
+        C::TooLong,
+        C::NotATest,
+    ] {
+        explained(complaint);
+    }
+    // And no line of the library's own text is left out.
+    for folder in ["src", "src/thread", "src/hooks", "src/serve", "src/real"] {
+        for file in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            let source = std::fs::read_to_string(file.path()).unwrap_or_default();
+            for line in source
+                .split("b\"ownpool: ")
+                .skip(1)
+                .filter_map(|rest| rest.split('"').next())
+            {
+                let line = line.trim_end_matches("\\n");
+                assert!(
+                    guide.contains(&format!("ownpool: {line}")),
+                    "{line} of {:?}",
+                    file.path()
+                );
+            }
+        }
+    }
 }

@@ -5,6 +5,13 @@
 //! a lot; both kinds of state page, with the vDSO and without, and with reseeding
 //! so rare that it hides nothing. Odds of a false alarm: `tests/c/forks.c`, 2^-95
 //! a run, under 2^-87 for all.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on fails"
+)]
 
 mod support;
 

@@ -4,6 +4,13 @@
 //! on a small alternate stack, children of fork and vfork, exit handlers, thread
 //! destructors that run after the library's own, threads with small stacks, and
 //! a malloc that draws. `tests/c/frames.c` says its odds: 2^-105.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on fails"
+)]
 
 mod support;
 

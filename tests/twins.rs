@@ -4,6 +4,13 @@
 //! library as without it, in every mode, on a thread that has been moved, for
 //! arguments that only the kernel may judge as well. The programs say themselves
 //! what chance could do to them: less than 2^-88 in all.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on fails"
+)]
 
 mod support;
 

@@ -14,7 +14,7 @@ use crate::harness::{median, ticks_per_ns};
 use crate::machine::Machine;
 use crate::rows;
 use crate::stress::evenness::{self, Evenness};
-use crate::stress::{self, Collisions, FullBuffer, Hunger, Liveness};
+use crate::stress::{self, Collisions, FullBuffer, Hunger, Liveness, Rounds};
 use core::time::Duration;
 
 /// How long to measure.
@@ -191,6 +191,10 @@ pub(crate) fn measure(plan: Plan, ours: &Result<Ownpool, String>) -> Measured {
 /// Counts.
 fn observe(machine: &Machine, plan: Plan, ours: &Result<Ownpool, String>) -> Observations {
     let seed: [u8; 32] = fresh();
+    let rounds = Rounds {
+        most: plan.windows,
+        time: 2 * plan.load,
+    };
     let threads = machine.cores.len().max(2);
     // Up to 2^20 outputs in all, see `stress::collisions`.
     let each = plan.outputs.min((1 << 20) / threads);
@@ -217,14 +221,11 @@ fn observe(machine: &Machine, plan: Plan, ours: &Result<Ownpool, String>) -> Obs
     }
     Observations {
         collisions,
-        locked: evenness::locked_evenness(machine, plan.windows.min(1000)),
-        salted: evenness::salted_evenness(machine, plan.windows),
+        locked: evenness::locked_evenness(machine, rounds),
+        salted: evenness::salted_evenness(machine, rounds),
         alone: stress::deferred_liveness(machine, 1, plan.load),
         crowded: stress::deferred_liveness(machine, 2 * machine.cores.len(), plan.load),
-        forgotten: (
-            plan.windows,
-            stress::deferred_forgotten(machine, plan.windows),
-        ),
+        forgotten: stress::deferred_forgotten(machine, rounds),
         rest: stress::full_buffer(Full::Rest, plan.load),
         replace: stress::full_buffer(Full::Replace, plan.load),
         hunger: stress::ring_hunger(machine, threads, plan.load),

@@ -16,7 +16,7 @@ use libc::{FILE, iovec, off_t, size_t, ssize_t};
 fn found(fd: c_int, sounds_random: bool) {
     urandom::hint(fd, sounds_random);
     if sounds_random {
-        urandom::suspect_standard();
+        urandom::suspect_standard(fd);
     }
 }
 

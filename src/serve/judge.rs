@@ -39,9 +39,11 @@ pub(super) fn over(
 ) -> Result<(), Reason> {
     match (mode, standing) {
         (Mode::Observe, _) => {
-            stats::count_would_move(len, thread::note_heavy());
+            if thread::note_heavy() {
+                stats::count_would_move();
+            }
             seen(len, door, caller, true);
-            Err(Reason::Mode)
+            Err(Reason::Observed)
         }
         (Mode::Vdso, _) if !vdso::has_getrandom() => Err(Reason::Mode),
         (_, Standing::Moved) => moved(len, door, caller),

@@ -11,6 +11,7 @@ mod read;
 
 pub(crate) use read::{Pieces, Vectors, Whole, read};
 
+use crate::apart::Apart;
 use crate::bucket::Policy;
 use crate::settings::{Mode, Settings};
 use crate::stats::{self, Door, Reason};
@@ -33,7 +34,7 @@ pub(crate) enum Outcome {
 static MODE: AtomicU8 = AtomicU8::new(Mode::Off as u8);
 /// Whether hooks may take from private generators in this mode: `auto` or
 /// `always`. The C API draws from the same pages in every mode.
-static SERVING: AtomicBool = AtomicBool::new(false);
+static SERVING: Apart<AtomicBool> = Apart(AtomicBool::new(false));
 static RATE: AtomicU64 = AtomicU64::new(0);
 static BURST: AtomicU64 = AtomicU64::new(0);
 static BULK: AtomicU64 = AtomicU64::new(0);
@@ -51,6 +52,7 @@ pub(crate) fn set_mode(mode: Mode) {
 
 /// Once, from `init`.
 pub(crate) fn start(settings: &Settings<'_>) {
+    SERVING.keep_whole();
     RATE.store(settings.rate_per_s, Ordering::Relaxed);
     BURST.store(settings.burst, Ordering::Relaxed);
     BULK.store(settings.bulk, Ordering::Relaxed);
@@ -160,7 +162,7 @@ pub(crate) unsafe fn getrandom(
 #[inline]
 fn fall_through(len: usize, door: Door, reason: Reason) -> Outcome {
     stats::count_kernel(Tls::here() as usize, door, len, reason);
-    if !matches!(reason, Reason::Light | Reason::Mode) {
+    if !matches!(reason, Reason::Light | Reason::Mode | Reason::Observed) {
         probes::fell_through(reason, len);
     }
     Outcome::FallThrough

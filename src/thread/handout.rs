@@ -11,11 +11,12 @@
 //! erased, since its two moves overlap. Vector registers throughout: the fast
 //! path then needs no register that it would have to save.
 
+use crate::apart::Apart;
 use core::arch::asm;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Whether the processor has AVX-512 F. Set once, before anybody draws.
-pub(super) static WIDE: AtomicBool = AtomicBool::new(false);
+pub(super) static WIDE: Apart<AtomicBool> = Apart(AtomicBool::new(false));
 
 /// Moves `len` bytes from `from` to `dest`, erasing them.
 ///
@@ -46,6 +47,44 @@ pub(super) unsafe fn hand_out(mut from: *mut u8, mut dest: *mut u8, mut len: usi
             _ => tail_0_to_3(from, dest, len),
         }
     }
+}
+
+/// Takes and erases 4 bytes.
+///
+/// # Safety
+/// `from` is readable and writable for 4 bytes.
+#[inline(always)]
+pub(super) unsafe fn word_32(from: *mut u8) -> u32 {
+    let word;
+    // SAFETY: the caller's contract.
+    unsafe {
+        asm!(
+            "mov {word:e}, dword ptr [{from}]",
+            "mov dword ptr [{from}], 0",
+            from = in(reg) from, word = out(reg) word,
+            options(nostack, preserves_flags),
+        );
+    }
+    word
+}
+
+/// Takes and erases 8 bytes.
+///
+/// # Safety
+/// `from` is readable and writable for 8 bytes.
+#[inline(always)]
+pub(super) unsafe fn word_64(from: *mut u8) -> u64 {
+    let word;
+    // SAFETY: the caller's contract.
+    unsafe {
+        asm!(
+            "mov {word}, qword ptr [{from}]",
+            "mov qword ptr [{from}], 0",
+            from = in(reg) from, word = out(reg) word,
+            options(nostack, preserves_flags),
+        );
+    }
+    word
 }
 
 /// # Safety

@@ -8,7 +8,7 @@
 
 use super::page::{self, NoPage, Owned, Page};
 use super::tls::{self, Tls};
-use super::{LIMITS, fence, handout};
+use super::{EPOCH, LIMITS, fence, handout};
 use crate::crng::keystream::Backend;
 use crate::settings::Settings;
 use crate::{bucket, crng, real, stats, sys, vdso};
@@ -206,6 +206,9 @@ pub(crate) fn start(settings: &Settings<'_>) {
     BACKEND.store(backend as u8, Ordering::Relaxed);
     handout::WIDE.store(backend == Backend::Avx512, Ordering::Relaxed);
     FIRST.store(Tls::here() as usize, Ordering::Relaxed);
+    stats::start(Tls::here() as usize);
+    EPOCH.keep_whole();
+    handout::WIDE.keep_whole();
     // Numbers of 32 and more live in a second-level block that glibc allocates
     // on first use: with malloc, in the middle of somebody's draw.
     let mut key = 0;

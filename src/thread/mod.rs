@@ -26,9 +26,11 @@ mod page;
 mod refill;
 mod tls;
 
+pub(crate) use crate::crng::keystream::Backend;
 pub(crate) use life::{backend, forgive, forgives, move_here, start};
 pub(crate) use tls::Tls;
 
+use crate::apart::Apart;
 use crate::callers::{self, Note};
 use crate::stats::{Door, Reason, Snapshot};
 use crate::{crng, vdso};
@@ -40,7 +42,7 @@ use page::Page;
 /// The magic of pages that are seeded: `ownpool_reseed` and a change of mode
 /// move it on, and every page reseeds before its next byte. The hot path needs
 /// no further branch for either.
-static EPOCH: AtomicU64 = AtomicU64::new(0x6c6f_6f70_6e77_6f01);
+static EPOCH: Apart<AtomicU64> = Apart(AtomicU64::new(0x6c6f_6f70_6e77_6f01));
 
 /// Limits that only generators need; written once, by `init`.
 pub(crate) struct Limits {
@@ -90,6 +92,32 @@ fn current_epoch() -> u64 {
 /// `dest` is writable for `len`.
 #[inline(always)]
 pub(crate) unsafe fn take(dest: *mut u8, len: usize, door: Door) -> Take {
+    // SAFETY: `len` unread bytes stand at `from`; `dest` is the caller's contract.
+    unsafe { take_by(len, door, |from| handout::hand_out(from, dest, len)) }
+}
+
+/// The same for 4 bytes that stay in a register.
+#[inline(always)]
+pub(crate) fn take_u32(door: Door) -> Option<u32> {
+    let mut word = 0;
+    // SAFETY: 4 unread bytes stand at `from`.
+    let took = unsafe { take_by(4, door, |from| word = handout::word_32(from)) };
+    (took == Take::Done).then_some(word)
+}
+
+/// The same for 8 bytes that stay in a register.
+#[inline(always)]
+pub(crate) fn take_u64(door: Door) -> Option<u64> {
+    let mut word = 0;
+    // SAFETY: 8 unread bytes stand at `from`.
+    let took = unsafe { take_by(8, door, |from| word = handout::word_64(from)) };
+    (took == Take::Done).then_some(word)
+}
+
+/// # Safety
+/// `move_out` takes, and erases, exactly `len` bytes from where it is told.
+#[inline(always)]
+unsafe fn take_by(len: usize, door: Door, move_out: impl FnOnce(*mut u8)) -> Take {
     let tls = Tls::here();
     // SAFETY: a page in the slot is this thread's alone until it is put back;
     // `available` bytes of its buffer are unread, and `len` is at most that.
@@ -105,7 +133,7 @@ pub(crate) unsafe fn take(dest: *mut u8, len: usize, door: Door) -> Take {
             return Take::Short;
         }
         let left = available - len as u64;
-        handout::hand_out(refill::bytes(page).add(left as usize), dest, len); // 3
+        move_out(refill::bytes(page).add(left as usize)); // 3
         write_volatile(&raw mut (*page).available, left); // 4
         fence();
         if read_volatile(&raw const (*page).magic) != current_epoch() {

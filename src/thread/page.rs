@@ -7,6 +7,7 @@
 //! memory (the limit is the program's own), or trust a kernel that only says it
 //! wipes. Only `thread` uses it.
 
+use crate::apart::Apart;
 use crate::crng::Crng;
 use crate::stats::Private;
 use crate::{callers, sys, vdso};
@@ -63,7 +64,7 @@ static NEXT: [AtomicU32; MOST] = [const { AtomicU32::new(0) }; MOST];
 static USED: AtomicU32 = AtomicU32::new(0);
 /// The first free page: a tag in the upper half, against ABA (a page popped and
 /// pushed back between another thread's look and its exchange), row + 1 below.
-static FREE: AtomicU64 = AtomicU64::new(0);
+static FREE: Apart<AtomicU64> = Apart(AtomicU64::new(0));
 
 /// A page and its row in the table.
 #[derive(Clone, Copy)]

@@ -3,6 +3,13 @@
 //! `cargo test` builds neither in release form, and a `target/debug/libownpool.so` may be
 //! of any age. So cargo itself is asked to build them and to say where they are. Several
 //! test programs may ask at once: cargo's own lock lets one build, the others find it done.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on ends where it stands"
+)]
 #![allow(dead_code, reason = "each test program uses its own part")]
 
 use std::path::{Path, PathBuf};
@@ -200,4 +207,24 @@ pub(crate) fn linked() -> tempfile::TempDir {
         std::os::unix::fs::symlink(library(), folder.path().join(name)).expect("a link");
     }
     folder
+}
+
+/// Copies a program that will be run at once. By cp(1), not in this process: a
+/// test beside this one may fork while the copy is open for writing, and its
+/// child's inherited descriptor would make the program "busy" (ETXTBSY, execve(2)).
+pub(crate) fn copy_program(from: &Path, to: &Path) {
+    let status = Command::new("cp").arg(from).arg(to).status();
+    assert!(
+        status.is_ok_and(|status| status.success()),
+        "cp to {}",
+        to.display()
+    );
+}
+
+/// Writes a script that will be run at once, for the same reason by another process.
+pub(crate) fn write_script(path: &Path, contents: &[u8]) {
+    let draft = path.with_extension("draft");
+    std::fs::write(&draft, contents).expect("a script can be written");
+    copy_program(&draft, path);
+    std::fs::remove_file(&draft).expect("the draft goes");
 }

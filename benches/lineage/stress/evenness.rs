@@ -1,7 +1,7 @@
 //! Is every word of the pool mixed alike? Writes are counted in windows of eight mix-backs, in which each of
 //! the 32 words is due five.
 
-use super::in_step;
+use super::{Rounds, in_step};
 use crate::contenders::Pool;
 use crate::contenders::c1_spinlock::OnePool;
 use crate::contenders::c3_salted::{Counted, Salt, SaltedPool};
@@ -71,12 +71,12 @@ impl Judge {
 }
 
 /// C3 under two CPUs: windows of eight mix-backs, four each at the same time.
-pub(crate) fn salted_evenness(machine: &Machine, windows: usize) -> Evenness {
+pub(crate) fn salted_evenness(machine: &Machine, rounds: Rounds) -> Evenness {
     let pool = SaltedPool::<Counted>::new(&[7; 32]);
     let mut judge = Judge::new(pool.landed());
     in_step(
         machine,
-        windows,
+        rounds,
         |seat| pool.reader(seat),
         |salt: &mut Salt| pool.read(salt, &mut [0; OUTPUT_LEN * WINDOW / 2]),
         || judge.window(pool.landed()),
@@ -85,12 +85,12 @@ pub(crate) fn salted_evenness(machine: &Machine, windows: usize) -> Evenness {
 }
 
 /// C1 for comparison: the lock makes two CPUs' mix-backs the same as one's.
-pub(crate) fn locked_evenness(machine: &Machine, windows: usize) -> Evenness {
+pub(crate) fn locked_evenness(machine: &Machine, rounds: Rounds) -> Evenness {
     let pool = OnePool::<true>::new(&[7; 32]);
     let mut judge = Judge::new(pool.writes());
     in_step(
         machine,
-        windows,
+        rounds,
         |_| (),
         |()| pool.read(&mut (), &mut [0; OUTPUT_LEN * WINDOW / 2]),
         || judge.window(pool.writes()),

@@ -12,7 +12,7 @@ use crate::contenders::c6_ring::{Full, PLACES, RingPool};
 use crate::contenders::register::OUTPUT_LEN;
 use crate::contenders::{Pool, Seat};
 use crate::machine::Machine;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
 
 use std::sync::Barrier;
@@ -37,15 +37,24 @@ fn together<T: Send>(machine: &Machine, threads: usize, work: impl Fn(Seat) -> T
     })
 }
 
+/// Rounds of two threads, and the time after which they stop all the same: on a busy machine a meeting can
+/// take milliseconds.
+#[derive(Clone, Copy)]
+pub(crate) struct Rounds {
+    pub(crate) most: usize,
+    pub(crate) time: Duration,
+}
+
 /// Lets two pinned threads do `work` at the same instant, round after round; `after` runs when both have.
 fn in_step<R>(
     machine: &Machine,
-    rounds: usize,
+    rounds: Rounds,
     reader: impl Fn(Seat) -> R + Sync,
     work: impl Fn(&mut R) + Sync,
     mut after: impl FnMut(),
 ) {
     let came = AtomicUsize::new(0);
+    let over = AtomicBool::new(false);
     // A barrier of the spinning kind: a thread that sleeps would come too late to race.
     let meet = |time: usize| {
         came.fetch_add(1, Ordering::AcqRel);
@@ -60,11 +69,19 @@ fn in_step<R>(
     };
     let play = |cpu, after: &mut dyn FnMut()| {
         let mut reader = reader(machine.sit(cpu));
-        for round in 0..rounds {
+        let begun = Instant::now();
+        for round in 0..rounds.most {
             meet(2 * round + 1);
             work(&mut reader);
+            // Between two meetings, so that both see the same at the next.
+            if cpu == 0 && begun.elapsed() > rounds.time {
+                over.store(true, Ordering::Relaxed);
+            }
             meet(2 * round + 2);
             after();
+            if over.load(Ordering::Relaxed) {
+                break;
+            }
         }
     };
     std::thread::scope(|scope| {
@@ -74,18 +91,21 @@ fn in_step<R>(
     machine.release();
 }
 
-/// How often two readers of C5 that came at the same instant both left with a mix-back still to do.
-pub(crate) fn deferred_forgotten(machine: &Machine, rounds: usize) -> usize {
+/// How often two readers of C5 came at the same instant, and how often both left with a mix-back to do.
+pub(crate) fn deferred_forgotten(machine: &Machine, rounds: Rounds) -> (usize, usize) {
     let pool = DeferredPool::new(&[7; 32]);
-    let mut forgotten = 0;
+    let (mut meetings, mut forgotten) = (0, 0);
     in_step(
         machine,
         rounds,
         |seat| pool.reader(seat),
         |nonce: &mut Nonce| pool.read(nonce, &mut [0; OUTPUT_LEN]),
-        || forgotten += usize::from(pool.pending()),
+        || {
+            meetings += 1;
+            forgotten += usize::from(pool.pending());
+        },
     );
-    forgotten
+    (meetings, forgotten)
 }
 
 /// How many outputs were the same.

@@ -54,7 +54,7 @@ fn main() -> ExitCode {
         Ok(Command::Run(args)) => run::main(args),
         Ok(Command::Check(args)) => check::main(&args),
         Ok(Command::Report(args)) => report::main(&args),
-        Ok(Command::Bench(args)) => bench::main(args),
+        Ok(Command::Bench(args)) => bench::main(&args),
         Err(error) => say::usage(&error),
     }
 }

@@ -52,8 +52,9 @@ pub(super) struct Seat {
     urandom: File,
 }
 
-/// One call for `len` bytes, at most [`LARGEST`]; true when all of them came.
-pub(super) type Call = fn(&Seat, usize) -> bool;
+/// One call for `len` bytes, at most [`LARGEST`]; gives how many came, as read(2)
+/// does, so that most of these end in a jump.
+pub(super) type Call = fn(&Seat, usize) -> isize;
 
 /// A name and how it is called.
 #[derive(Clone, Copy)]
@@ -93,7 +94,8 @@ impl Seat {
 
     /// Makes this thread a heavy caller, as a program under load would be.
     pub(super) fn drive_heavy(&self, calls: u32) -> bool {
-        (0..calls).all(|_| getrandom(self, 64)) && (0..calls / 256).all(|_| read(self, 1 << 16))
+        (0..calls).all(|_| getrandom(self, 64) == 64)
+            && (0..calls / 256).all(|_| read(self, 1 << 16) == 1 << 16)
     }
 }
 
@@ -119,97 +121,90 @@ unsafe fn raw(number: libc::c_long, first: usize, second: usize, third: usize) -
     answer
 }
 
-fn all(got: isize, len: usize) -> bool {
-    usize::try_from(got) == Ok(len)
+/// What a function that answers 0 or 1 for "all of them" gave.
+fn whole(good: bool, len: usize) -> isize {
+    if good { len.cast_signed() } else { -1 }
 }
 
-pub(super) fn kernel_getrandom(seat: &Seat, len: usize) -> bool {
+pub(super) fn kernel_getrandom(seat: &Seat, len: usize) -> isize {
     // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
-    all(
-        unsafe { raw(libc::SYS_getrandom, seat.dest.addr(), len, 0) },
-        len,
-    )
+    unsafe { raw(libc::SYS_getrandom, seat.dest.addr(), len, 0) }
 }
 
-pub(super) fn kernel_read(seat: &Seat, len: usize) -> bool {
-    let fd = usize::try_from(seat.urandom.as_raw_fd()).unwrap_or(usize::MAX);
+pub(super) fn kernel_read(seat: &Seat, len: usize) -> isize {
+    let fd = seat.urandom.as_raw_fd().cast_unsigned() as usize;
     // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
-    all(
-        unsafe { raw(libc::SYS_read, fd, seat.dest.addr(), len) },
-        len,
-    )
+    unsafe { raw(libc::SYS_read, fd, seat.dest.addr(), len) }
 }
 
-pub(super) fn vdso(seat: &Seat, len: usize) -> bool {
+pub(super) fn vdso(seat: &Seat, len: usize) -> isize {
+    let Some(state) = &seat.vdso else { return -1 };
     // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
-    seat.vdso
-        .as_ref()
-        .is_some_and(|state| unsafe { state.fill(seat.dest, len) })
+    unsafe { state.fill(seat.dest, len) }
 }
 
-pub(super) fn getrandom(seat: &Seat, len: usize) -> bool {
+pub(super) fn getrandom(seat: &Seat, len: usize) -> isize {
     // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
-    all(
-        unsafe { (seat.doors.getrandom)(seat.dest.cast(), len, 0) },
-        len,
-    )
+    unsafe { (seat.doors.getrandom)(seat.dest.cast(), len, 0) }
 }
 
-pub(super) fn read(seat: &Seat, len: usize) -> bool {
+pub(super) fn read(seat: &Seat, len: usize) -> isize {
     // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
-    all(
-        unsafe { (seat.doors.read)(seat.urandom.as_raw_fd(), seat.dest.cast(), len) },
-        len,
-    )
+    unsafe { (seat.doors.read)(seat.urandom.as_raw_fd(), seat.dest.cast(), len) }
 }
 
-pub(super) fn getentropy(seat: &Seat, len: usize) -> bool {
+pub(super) fn getentropy(seat: &Seat, len: usize) -> isize {
     // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
-    unsafe { (seat.doors.getentropy)(seat.dest.cast(), len) == 0 }
+    let answer = unsafe { (seat.doors.getentropy)(seat.dest.cast(), len) };
+    whole(answer == 0, len)
 }
 
-pub(super) fn arc4random_buf(seat: &Seat, len: usize) -> bool {
+pub(super) fn arc4random_buf(seat: &Seat, len: usize) -> isize {
     // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
     unsafe { (seat.doors.arc4random_buf)(seat.dest.cast(), len) };
-    true
+    len.cast_signed()
 }
 
-pub(super) fn fill(seat: &Seat, len: usize) -> bool {
+pub(super) fn fill(seat: &Seat, len: usize) -> isize {
     // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
-    unsafe { (seat.doors.fill)(seat.dest.cast(), len) == 0 }
+    let answer = unsafe { (seat.doors.fill)(seat.dest.cast(), len) };
+    whole(answer == 0, len)
 }
 
-pub(super) fn libbsd(seat: &Seat, len: usize) -> bool {
-    // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
-    seat.doors
-        .libbsd
-        .map(|call| unsafe { call(seat.dest.cast(), len) })
-        .is_some()
-}
-
-pub(super) fn openssl(seat: &Seat, len: usize) -> bool {
-    let (Some(call), Ok(signed)) = (seat.doors.openssl, c_int::try_from(len)) else {
-        return false;
+pub(super) fn libbsd(seat: &Seat, len: usize) -> isize {
+    let Some(call) = seat.doors.libbsd else {
+        return -1;
     };
     // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
-    unsafe { call(seat.dest, signed) == 1 }
+    unsafe { call(seat.dest.cast(), len) };
+    len.cast_signed()
 }
 
-pub(super) fn glibc(seat: &Seat, len: usize) -> bool {
+pub(super) fn openssl(seat: &Seat, len: usize) -> isize {
+    let (Some(call), Ok(signed)) = (seat.doors.openssl, c_int::try_from(len)) else {
+        return -1;
+    };
     // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
-    seat.doors
-        .glibc
-        .map(|call| unsafe { call(seat.dest.cast(), len) })
-        .is_some()
+    let answer = unsafe { call(seat.dest, signed) };
+    whole(answer == 1, len)
+}
+
+pub(super) fn glibc(seat: &Seat, len: usize) -> isize {
+    let Some(call) = seat.doors.glibc else {
+        return -1;
+    };
+    // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
+    unsafe { call(seat.dest.cast(), len) };
+    len.cast_signed()
 }
 
 /// Sixteen dependent multiplications: time in one core's arithmetic and nothing
 /// shared, the yardstick for scaling.
-pub(super) fn arithmetic(_seat: &Seat, len: usize) -> bool {
+pub(super) fn arithmetic(_seat: &Seat, len: usize) -> isize {
     let mut word = black_box(len as u64 | 1);
     for _ in 0..16 {
         word = word.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (word >> 29);
     }
     black_box(word);
-    true
+    len.cast_signed()
 }

@@ -8,12 +8,11 @@
 
 use super::cases::Case;
 use super::contenders::{Call, Contender, Doors, Seat};
+use super::meeting::Meeting;
 use super::pace::Pace;
 use super::report::Row;
-use core::hint::{black_box, spin_loop};
-use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use core::hint::black_box;
 use core_affinity::CoreId;
-use std::sync::{Barrier, Mutex, PoisonError};
 use std::time::Instant;
 
 /// What goes out while measuring.
@@ -21,21 +20,6 @@ pub(super) enum News {
     Row(Row),
     /// A contender could not answer this size.
     Failed(Contender, usize),
-}
-
-/// Where the threads meet. Relaxed would do for the figures, since the barrier
-/// orders them; sequential order is free here, outside of what is timed.
-struct Meeting {
-    all: Barrier,
-    ready: AtomicUsize,
-    stop: AtomicBool,
-    /// Threads that have all that they need, and those that have a core.
-    seated: AtomicUsize,
-    pinned: AtomicUsize,
-    /// Calls of each contender in the present size; 0: it cannot.
-    calls: Mutex<Vec<u64>>,
-    /// Nanoseconds per call of each thread in the present cell, as bits.
-    taken: Vec<AtomicU64>,
 }
 
 /// What is to be measured, and where.
@@ -66,62 +50,48 @@ struct Thread<'a> {
 /// What a thread could not have, or do.
 pub(super) fn run(job: &Job<'_>, tell: &(dyn Fn(News) + Sync)) -> Result<bool, String> {
     let most = job.counts.iter().copied().max().unwrap_or(1);
-    let meeting = Meeting {
-        all: Barrier::new(most),
-        ready: AtomicUsize::new(0),
-        stop: AtomicBool::new(false),
-        seated: AtomicUsize::new(0),
-        pinned: AtomicUsize::new(0),
-        calls: Mutex::new(Vec::new()),
-        taken: (0..most).map(|_| AtomicU64::new(0)).collect(),
-    };
+    let meeting = Meeting::of(most);
     std::thread::scope(|scope| {
         let meeting = &meeting;
         let others: Vec<_> = (1..most)
-            .map(|index| scope.spawn(move || meeting.attend(index, job, tell)))
+            .map(|index| scope.spawn(move || attend(meeting, index, job, tell)))
             .collect();
-        meeting.attend(0, job, tell)?;
+        attend(meeting, 0, job, tell)?;
         let fell = || String::from("a measuring thread fell over");
         others
             .into_iter()
             .try_for_each(|thread| thread.join().map_err(|_| fell())?)
     })?;
-    Ok(meeting.pinned.load(Ordering::SeqCst) == most)
+    Ok(meeting.all_have_cores())
 }
 
-impl Meeting {
-    /// One thread's part, from its core to the last round.
-    fn attend(
-        &self,
-        index: usize,
-        job: &Job<'_>,
-        tell: &(dyn Fn(News) + Sync),
-    ) -> Result<(), String> {
-        let core = job.cores.get(index).copied();
-        let pinned = core.is_some_and(core_affinity::set_for_current);
-        self.pinned.fetch_add(usize::from(pinned), Ordering::SeqCst);
-        let short = || String::from("the library's getrandom or read came short");
-        let seat = Seat::take(job.doors).and_then(|seat| {
-            let heavy = seat.drive_heavy(job.pace.heavy_calls);
-            if heavy { Ok(seat) } else { Err(short()) }
-        });
-        // Nobody may leave while others wait for him at the barrier.
-        self.seated
-            .fetch_add(usize::from(seat.is_ok()), Ordering::SeqCst);
-        self.all.wait();
-        let seat = seat?;
-        if self.seated.load(Ordering::SeqCst) == self.taken.len() {
-            let meeting = self;
-            Thread {
-                index,
-                seat,
-                meeting,
-                job,
-            }
-            .all_cases(tell);
+/// One thread's part, from its core to the last round.
+fn attend(
+    meeting: &Meeting,
+    index: usize,
+    job: &Job<'_>,
+    tell: &(dyn Fn(News) + Sync),
+) -> Result<(), String> {
+    let core = job.cores.get(index).copied();
+    let pinned = core.is_some_and(core_affinity::set_for_current);
+    meeting.note_core(pinned);
+    let short = || String::from("the library's getrandom or read came short");
+    let seat = Seat::take(job.doors).and_then(|seat| {
+        let heavy = seat.drive_heavy(job.pace.heavy_calls);
+        if heavy { Ok(seat) } else { Err(short()) }
+    });
+    let everybody = meeting.is_complete(seat.is_ok());
+    let seat = seat?;
+    if everybody {
+        Thread {
+            index,
+            seat,
+            meeting,
+            job,
         }
-        Ok(())
+        .all_cases(tell);
     }
+    Ok(())
 }
 
 impl Thread<'_> {
@@ -135,132 +105,92 @@ impl Thread<'_> {
 
     fn one_size(&mut self, case: &Case, bytes: usize, tell: &(dyn Fn(News) + Sync)) {
         self.seat.renew();
+        let contenders = || case.contenders.iter().copied();
+        let counts = self.job.counts.iter();
+        let turns: Vec<_> = counts
+            .flat_map(|&threads| contenders().map(move |contender| (threads, contender)))
+            .collect();
+        let mut books = Vec::new();
         if self.index == 0 {
-            let calls = case
-                .contenders
-                .iter()
+            let plans: Vec<u64> = contenders()
                 .map(|contender| self.plan(contender.call, bytes))
                 .collect();
-            *self
-                .meeting
-                .calls
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner) = calls;
+            let cells = turns.iter().zip(plans.iter().cycle());
+            books.extend(cells.map(|(turn, &calls)| Cell::new(calls, turn.0)));
         }
-        self.meeting.all.wait();
-        let calls = self
-            .meeting
-            .calls
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        let mut cells: Vec<Vec<(f64, f64)>> = vec![Vec::new(); self.job.counts.len() * calls.len()];
         for round in 0..self.job.pace.rounds {
-            if self.index == 0 {
-                let late = self
-                    .job
-                    .pace
-                    .deadline
-                    .is_some_and(|deadline| Instant::now() > deadline);
-                self.meeting.stop.store(late && round > 0, Ordering::SeqCst);
-            }
-            self.meeting.all.wait();
-            if self.meeting.stop.load(Ordering::SeqCst) {
+            let late = (self.index == 0).then(|| self.job.pace.is_late() && round > 0);
+            if self.meeting.is_over(late) {
                 break;
             }
-            let turns = self.job.counts.iter().flat_map(|&threads| {
-                case.contenders
-                    .iter()
-                    .zip(&calls)
-                    .map(move |turn| (threads, turn))
-            });
-            for (cell, (threads, (contender, &calls))) in cells.iter_mut().zip(turns) {
-                if calls > 0 {
-                    cell.push(self.turn(threads, contender.call, bytes, calls));
+            for (nth, &(threads, contender)) in turns.iter().enumerate() {
+                let cell = books.get_mut(nth);
+                let calls = cell.as_ref().map(|cell| cell.calls);
+                let work = |calls| time(contender.call, &self.seat, bytes, calls);
+                let sample = self.meeting.turn(self.index, threads, calls, work);
+                if let (Some(cell), Some(sample)) = (cell, sample) {
+                    cell.samples.push(sample);
+                    if round == 0 && threads > 1 {
+                        cell.calls = self.job.pace.fit(sample.0);
+                    }
                 }
             }
         }
-        if self.index == 0 {
-            let turns = self.job.counts.iter().flat_map(|&threads| {
-                case.contenders
-                    .iter()
-                    .zip(&calls)
-                    .map(move |turn| (threads, turn))
+        self.meeting.close();
+        for (cell, &(threads, contender)) in books.iter().zip(&turns) {
+            let good = cell.calls > 0 && cell.samples.iter().all(|(ns, _)| ns.is_finite());
+            let (door, who, samples) = (case.door, contender.who, &cell.samples);
+            tell(match good {
+                true => News::Row(Row::from_samples(
+                    door, who, threads, bytes, cell.calls, samples,
+                )),
+                false => News::Failed(contender, bytes),
             });
-            for (cell, (threads, (contender, &calls))) in cells.iter().zip(turns) {
-                match calls > 0 && cell.iter().all(|(ns, _)| ns.is_finite()) {
-                    true => tell(News::Row(Row::from_samples(
-                        case.door,
-                        contender.who,
-                        threads,
-                        bytes,
-                        calls,
-                        cell,
-                    ))),
-                    false => tell(News::Failed(*contender, bytes)),
-                }
-            }
         }
     }
 
     /// How many calls fill a turn; also warms the contender up. 0: it fails.
     fn plan(&self, call: Call, bytes: usize) -> u64 {
-        let Some(first) = time(call, &self.seat, bytes, self.job.pace.least_calls.min(4)) else {
-            return 0;
+        let pace = &self.job.pace;
+        let time = |calls| {
+            let [start, end] = time(call, &self.seat, bytes, calls)?;
+            Some((end - start).as_nanos() as f64 / calls as f64)
         };
-        let fit = |ns: f64| (self.job.pace.turn.as_nanos() as f64 / ns.max(0.1)) as u64;
         // The first calls are slow ones; a tenth of a turn tells more.
-        let Some(warm) = time(call, &self.seat, bytes, (fit(first) / 10).max(1)) else {
-            return 0;
-        };
-        fit(warm).max(self.job.pace.least_calls)
-    }
-
-    /// One cell of one round: mean nanoseconds per call, and calls per second
-    /// of all threads. Only thread 0 gets the sum of the others.
-    fn turn(&self, threads: usize, call: Call, bytes: usize, calls: u64) -> (f64, f64) {
-        if self.index == 0 {
-            self.meeting.ready.store(0, Ordering::SeqCst);
-        }
-        self.meeting.all.wait();
-        if self.index < threads {
-            // The barrier wakes its sleepers one by one: the last bit is spun.
-            self.meeting.ready.fetch_add(1, Ordering::SeqCst);
-            let mut spins = 0u32;
-            while self.meeting.ready.load(Ordering::SeqCst) < threads {
-                spins = spins.wrapping_add(1);
-                // Fewer free cores than threads: let the others come.
-                if spins.is_multiple_of(1 << 12) {
-                    std::thread::yield_now()
-                } else {
-                    spin_loop()
-                }
-            }
-            let ns = time(call, &self.seat, bytes, calls).unwrap_or(f64::NAN);
-            if let Some(taken) = self.meeting.taken.get(self.index) {
-                taken.store(ns.to_bits(), Ordering::SeqCst);
-            }
-        }
-        self.meeting.all.wait();
-        let taken = self
-            .meeting
-            .taken
-            .iter()
-            .take(threads)
-            .map(|bits| f64::from_bits(bits.load(Ordering::SeqCst)));
-        let (sum, rate) = taken.fold((0.0, 0.0), |(sum, rate), ns| (sum + ns, rate + 1e9 / ns));
-        (sum / threads as f64, rate)
+        let first = time(pace.least_calls.min(4));
+        let warm = first.and_then(|ns| time((pace.fit(ns) / 10).max(1)));
+        warm.map_or(0, |ns| pace.fit(ns))
     }
 }
 
-/// Nanoseconds per call of so many calls in a row.
-fn time(call: Call, seat: &Seat, bytes: usize, calls: u64) -> Option<f64> {
+/// What thread 0 keeps of a contender with a number of threads.
+struct Cell {
+    /// In each thread and round; 0: it cannot.
+    calls: u64,
+    /// Nanoseconds per call, and calls per second of all threads.
+    samples: Vec<(f64, f64)>,
+}
+
+impl Cell {
+    /// `calls` fill a turn of one thread. Until the first round has told, it is
+    /// assumed that threads queue up for a lock.
+    fn new(calls: u64, threads: usize) -> Cell {
+        let calls = calls.div_ceil(threads as u64);
+        Cell {
+            calls,
+            samples: Vec::new(),
+        }
+    }
+}
+
+/// When so many calls in a row began and ended.
+fn time(call: Call, seat: &Seat, bytes: usize, calls: u64) -> Option<[Instant; 2]> {
     let call = black_box(call);
     let start = Instant::now();
     for _ in 0..calls {
-        if !call(seat, bytes) {
+        if call(seat, bytes) != bytes.cast_signed() {
             return None;
         }
     }
-    Some(start.elapsed().as_nanos() as f64 / calls as f64)
+    Some([start, Instant::now()])
 }

@@ -15,6 +15,7 @@ mod grid;
 mod inner;
 mod machine;
 mod measure;
+mod meeting;
 mod memory;
 mod pace;
 mod peers;
@@ -24,10 +25,10 @@ mod scaling;
 mod table;
 mod vdso;
 
+use super::{OUR_FAILURE, library, run, say};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use report::{Event, Report};
-use std::ffi::OsString;
-use std::io::{BufRead as _, BufReader, IsTerminal as _, Write as _};
+use std::io::{BufRead as _, BufReader, IsTerminal as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -60,21 +61,17 @@ pub(crate) struct Args {
     inner: bool,
 }
 
-pub(crate) fn main(args: Args) -> ExitCode {
+pub(crate) fn main(args: &Args) -> ExitCode {
     let done = if args.inner {
-        inner::main(&args)
+        inner::main(args).map(|()| String::new())
     } else {
-        outer(&args)
+        outer(args)
     };
     match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(line) => {
-            // The measuring process says itself what it died of.
-            if !line.is_empty() {
-                eprintln!("ownpool: bench: {line}");
-            }
-            ExitCode::from(crate::OUR_FAILURE)
-        }
+        Ok(text) => say::result(&text, 0),
+        // The measuring process has said itself what it died of.
+        Err(line) if line.is_empty() => ExitCode::from(OUR_FAILURE),
+        Err(line) => say::failure(format_args!("bench: {line}")),
     }
 }
 
@@ -86,12 +83,10 @@ fn threads(text: &str) -> Result<usize, String> {
         .ok_or_else(|| String::from("not a number of threads"))
 }
 
-fn outer(args: &Args) -> Result<(), String> {
-    let library = crate::library::find().map_err(|trouble| trouble.to_string())?;
+/// Everything that goes to standard output, when all files are written.
+fn outer(args: &Args) -> Result<String, String> {
+    let library = library::find().map_err(|trouble| trouble.to_string())?;
     let report = measure(args, &library)?;
-    let mut out = std::io::stdout().lock();
-    // A reader that has seen enough is no failure.
-    let _ = out.write_all(table::text(&report).as_bytes());
     if let Some(path) = &args.json {
         let json = serde_json::to_string_pretty(&report).map_err(|error| error.to_string())?;
         write(path, &format!("{json}\n"))?;
@@ -108,7 +103,7 @@ fn outer(args: &Args) -> Result<(), String> {
             .map_err(|why| format!("{}: {why}", path.display()))?;
         write(path, &text)?;
     }
-    Ok(())
+    Ok(table::text(&report))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), String> {
@@ -166,18 +161,14 @@ fn measure(args: &Args, library: &Path) -> Result<Report, String> {
                 memory,
             })
         }
-        (Some(code), _) if code == i32::from(crate::OUR_FAILURE) => Err(String::new()),
+        (Some(code), _) if code == i32::from(OUR_FAILURE) => Err(String::new()),
         _ => Err(format!("the measuring process ended with {status}")),
     }
 }
 
 /// The command again, with the library in front.
 fn command(args: &Args, library: &Path) -> Command {
-    let mut preload = OsString::from(library);
-    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
-        preload.push(":");
-        preload.push(others);
-    }
+    let preload = run::preload(library, std::env::var_os("LD_PRELOAD"));
     let mut command = Command::new("/proc/self/exe");
     command.arg0("ownpool").args(["bench", "--inner"]);
     let switches = [

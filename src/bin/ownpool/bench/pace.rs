@@ -44,4 +44,16 @@ impl Pace {
             deadline,
         }
     }
+
+    /// How many calls of so many nanoseconds fill a turn.
+    pub(super) fn fit(&self, ns: f64) -> u64 {
+        let calls = self.turn.as_nanos() as f64 / ns.max(0.1);
+        (calls as u64).max(self.least_calls)
+    }
+
+    /// Whether the rest is to be cut short.
+    pub(super) fn is_late(&self) -> bool {
+        self.deadline
+            .is_some_and(|deadline| Instant::now() > deadline)
+    }
 }

@@ -86,16 +86,14 @@ impl Vdso {
 }
 
 impl State {
-    /// One call; true when all `len` bytes came.
+    /// One call; gives how many bytes came, or a negative errno.
     ///
     /// # Safety
     /// `dest` is writable for `len` bytes.
-    pub(super) unsafe fn fill(&self, dest: *mut u8, len: usize) -> bool {
+    pub(super) unsafe fn fill(&self, dest: *mut u8, len: usize) -> isize {
         // SAFETY: `dest` as the caller promises; the page was mapped as the
         // kernel asked, and `&self` of a type that is not Sync stays on a thread.
-        let got =
-            unsafe { (self.vdso.entry)(dest.cast(), len, 0, self.page, self.vdso.state_size) };
-        usize::try_from(got) == Ok(len)
+        unsafe { (self.vdso.entry)(dest.cast(), len, 0, self.page, self.vdso.state_size) }
     }
 }
 
@@ -193,7 +191,7 @@ mod tests {
             let mut draws = [[0u8; 32]; 2];
             for draw in &mut draws {
                 // SAFETY: the array is writable for its length.
-                assert!(unsafe { state.fill(draw.as_mut_ptr(), draw.len()) });
+                assert_eq!(unsafe { state.fill(draw.as_mut_ptr(), 32) }, 32);
             }
             assert_ne!(draws[0], draws[1]);
         }

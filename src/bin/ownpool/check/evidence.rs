@@ -92,7 +92,8 @@ pub(crate) fn of(object: &Object, closure: &Closure) -> Vec<String> {
                 .as_deref()
                 .is_some_and(|soname| soname.starts_with(b"libstdc++.so."))
         });
-        match reads.first() {
+        let best = reads.iter().find(|name| **name == "read").or(reads.first());
+        match best {
             Some(read) => reasons.push(format!("{path} names /dev/urandom and imports {read}")),
             None if cxx => reasons.push(format!(
                 "{path} names /dev/urandom and may read it by a C++ stream"

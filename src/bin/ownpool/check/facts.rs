@@ -4,12 +4,13 @@
 //! handed in. Symbols are proof (the loader binds them); texts and constants in the code are
 //! hints, and are told apart from proof wherever they are shown.
 
+use super::form::{self, Form};
 use super::names::{self, Kind};
 use crate::elf::{self, Damage, Ident, Image, PATH_MAX, symbols::Dynamic};
 use crate::library::MACHINE;
 use memchr::memmem;
 use object::elf as e;
-use object::read::elf::{FileHeader, ProgramHeader, Sym};
+use object::read::elf::{ProgramHeader, Sym};
 use std::collections::BTreeMap;
 
 /// DT_NEEDED entries that are looked at; the kernel's argument limits end far below.
@@ -26,20 +27,6 @@ const DRBG_SOURCES: [(&[u8], &str); 2] = [
     (b"crypto/rand/rand_lib.c", "OpenSSL"),
     (b"crypto/fipsmodule/rand/rand.c", "BoringSSL"),
 ];
-
-/// How the file comes to run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// By this loader.
-    Dynamic(Vec<u8>),
-    Static,
-    StaticPie,
-    /// A shared library, not a program.
-    #[default]
-    Library,
-    /// An object file or a core dump.
-    Other,
-}
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
@@ -94,8 +81,8 @@ impl Facts {
             return Err(Damage::Malformed("dynamic section"));
         }
         let mut facts = Facts {
-            form: form(&image, dynamic.as_ref())?,
-            go: go(&image),
+            form: form::form(&image, dynamic.as_ref())?,
+            go: form::go(&image),
             ..Facts::default()
         };
         if let Some(dynamic) = &dynamic {
@@ -121,7 +108,7 @@ impl Facts {
         self.rpath = text(e::DT_RPATH);
         self.runpath = text(e::DT_RUNPATH);
         self.soname = text(e::DT_SONAME);
-        self.no_default_folders = flags_1(image, dynamic) & u64::from(e::DF_1_NODEFLIB) != 0;
+        self.no_default_folders = form::flags_1(image, dynamic) & u64::from(e::DF_1_NODEFLIB) != 0;
     }
 
     fn take_symbols(&mut self, image: &Image<'_>, dynamic: Option<&Dynamic<'_>>) {
@@ -187,7 +174,7 @@ impl Facts {
         }
         if self.soname.as_deref() == Some(b"libc.so.6") {
             self.glibc = memmem::find(data, b"release version ")
-                .and_then(|at| version(data.get(at + 16..)?));
+                .and_then(|at| form::version(data.get(at + 16..)?));
         }
     }
 }
@@ -224,79 +211,9 @@ fn loaded<'a>(image: &Image<'a>, flags: u32) -> Vec<&'a [u8]> {
     pieces
 }
 
-fn flags_1(image: &Image<'_>, dynamic: &Dynamic<'_>) -> u64 {
-    dynamic
-        .values(e::DT_FLAGS_1, image.endian)
-        .next()
-        .unwrap_or(0)
-}
-
-fn form(image: &Image<'_>, dynamic: Option<&Dynamic<'_>>) -> Result<Form, Damage> {
-    let interpreter = image.segments_of(e::PT_INTERP).next();
-    match image.header.e_type(image.endian) {
-        e::ET_EXEC | e::ET_DYN if interpreter.is_some() => {
-            let bytes = interpreter.and_then(|segment| segment.data(image.endian, image.data).ok());
-            let path = bytes.and_then(|bytes| elf::text_at(bytes, 0, PATH_MAX));
-            // The kernel wants the NUL as well, and refuses the program without it.
-            path.filter(|path| !path.is_empty())
-                .map(|path| Form::Dynamic(path.to_vec()))
-                .ok_or(Damage::Malformed("interpreter"))
-        }
-        e::ET_EXEC => Ok(Form::Static),
-        e::ET_DYN => {
-            let pie = dynamic
-                .is_some_and(|dynamic| flags_1(image, dynamic) & u64::from(e::DF_1_PIE) != 0);
-            Ok(if pie { Form::StaticPie } else { Form::Library })
-        }
-        _ => Ok(Form::Other),
-    }
-}
-
-/// Go marks its programs with a note of its own, and with the version in .go.buildinfo
-/// (debug/buildinfo: 14 bytes of magic, flags at 15, from Go 1.18 the text itself at 32).
-fn go(image: &Image<'_>) -> Option<String> {
-    let noted = image
-        .notes()
-        .iter()
-        .any(|(owner, kind, _)| owner.starts_with(b"Go") && *kind == 4);
-    let info = image
-        .section(".go.buildinfo")
-        .filter(|info| info.starts_with(b"\xff Go buildinf:"));
-    if !noted && info.is_none() && image.section(".gopclntab").is_none() {
-        return None;
-    }
-    let version = info
-        .filter(|info| info.get(15).is_some_and(|flags| flags & 2 != 0))
-        .and_then(|info| {
-            let len = usize::from(*info.get(32)?);
-            let text = core::str::from_utf8(info.get(33..)?.get(..len)?).ok()?;
-            text.starts_with("go").then(|| text.to_string())
-        });
-    Some(version.unwrap_or_else(|| "Go".into()))
-}
-
-/// `2.36` from the text that begins with it.
-fn version(text: &[u8]) -> Option<(u32, u32)> {
-    let text = text.get(..16).unwrap_or(text);
-    let end = text
-        .iter()
-        .position(|byte| !byte.is_ascii_digit() && *byte != b'.')
-        .unwrap_or(text.len());
-    let text = core::str::from_utf8(text.get(..end)?).ok()?;
-    let mut parts = text.split('.');
-    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn versions_of_libc() {
-        assert_eq!(version(b"2.36.\nCopyright"), Some((2, 36)));
-        assert_eq!(version(b"2.41"), Some((2, 41)));
-        assert_eq!(version(b"x"), None);
-    }
 
     #[test]
     fn this_very_program_is_read() {

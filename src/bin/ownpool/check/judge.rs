@@ -6,17 +6,14 @@
 
 use super::closure::Closure;
 use super::evidence;
-use super::facts::{Facts, Form};
 use super::host::Host;
+use super::loads;
 use super::lookup::Found;
 use super::names::{self, Kind};
-use super::privilege;
-use crate::library::MACHINE;
 use crate::say::plain;
 use crate::settings::{Mode, Settings, basename};
 use serde::Serialize;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 
 /// Will it help?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -44,95 +41,39 @@ pub(crate) struct Judgement {
     pub(crate) reasons: Vec<String>,
 }
 
-/// Answers from the program's own file, where that is enough.
-///
-/// # Errors
-/// Why this is no program at all.
-pub(crate) fn by_file(found: &Found, facts: &Facts) -> Result<Option<Judgement>, String> {
+/// Why the library would load and then leave the program alone, if so.
+pub(crate) fn stays_out(found: &Found, host: &Host, settings: &Settings<'_>) -> Vec<String> {
     let mut reasons = Vec::new();
-    if let Some(foreign) = facts.foreign {
-        reasons.push(match (foreign.bits, foreign.machine) {
-            (64, machine) => format!(
-                "built for another machine (ELF machine {machine}; the library's is {MACHINE})"
+    let argv0 = basename(found.argv0.as_bytes());
+    let executable = basename(found.executed.as_os_str().as_bytes());
+    if !settings.acts_in(&[argv0, executable]) {
+        let names = match argv0 == executable {
+            true => plain(argv0),
+            false => format!("{} ({})", plain(argv0), plain(executable)),
+        };
+        reasons.push(match settings.acts_in(&[]) {
+            true => format!(
+                "OWNPOOL_SKIP ({}) keeps the library out of {names}",
+                plain(settings.skip)
             ),
-            (bits, _) => format!("a {bits}-bit program; the library is 64-bit"),
+            false => format!("OWNPOOL_ONLY or OWNPOOL_SKIP keeps the library out of {names}"),
         });
-        return Ok(Some(Judgement {
-            verdict: Verdict::CannotLoad,
-            reasons,
-        }));
     }
-    match &facts.form {
-        Form::Library => return Err("a shared library, not a program".into()),
-        Form::Other => return Err("an ELF file, but not a program".into()),
-        Form::Static => reasons.push("statically linked: no loader reads LD_PRELOAD".into()),
-        Form::StaticPie => {
-            reasons.push("statically linked (static-pie): no loader reads LD_PRELOAD".into())
-        }
-        Form::Dynamic(loader) => reasons.extend(foreign_loader(loader, facts)),
+    if matches!(settings.mode, Mode::Off) {
+        reasons.push("OWNPOOL_MODE is off in this environment".into());
     }
-    if let Some(what) = privilege::gained(&found.path) {
-        reasons.push(format!(
-            "{what}: it starts in secure mode (AT_SECURE) for other callers, and the loader then ignores LD_PRELOAD"
-        ));
+    if host.fips {
+        reasons.push("this machine is in FIPS mode: the library stays off".into());
     }
-    reasons.extend(found.loses_preload.clone());
-    if reasons.is_empty() {
-        return Ok(None);
+    if !host.wipe_on_fork && !host.map_droppable {
+        reasons.push("this kernel wipes no page on fork: no thread is moved".into());
     }
-    reasons.extend(go(facts));
-    Ok(Some(Judgement {
-        verdict: Verdict::CannotLoad,
-        reasons,
-    }))
+    reasons
 }
 
-/// A loader that is not the GNU C library's, or is not here.
-fn foreign_loader(loader: &[u8], facts: &Facts) -> Option<String> {
-    let (shown, name) = (plain(loader), basename(loader));
-    if name.starts_with(b"ld-musl")
-        || facts
-            .needed
-            .iter()
-            .any(|name| name.starts_with(b"libc.musl"))
-    {
-        return Some(format!(
-            "built for musl ({shown}); the library needs the GNU C library"
-        ));
-    }
-    if !name.starts_with(b"ld-linux") && !name.starts_with(b"ld64") && !name.starts_with(b"ld.so") {
-        return Some(format!(
-            "its loader {shown} is not that of the GNU C library"
-        ));
-    }
-    (!Path::new(std::ffi::OsStr::from_bytes(loader)).exists())
-        .then(|| format!("its loader {shown} is not here"))
-}
-
-fn go(facts: &Facts) -> Option<String> {
-    let version = facts.go.as_ref()?;
-    let drbg = match version
-        .strip_prefix("go1.")
-        .and_then(|rest| rest.split('.').next()?.parse::<u32>().ok())
-    {
-        Some(minor) if minor >= 24 => {
-            "; since 1.24 it has a generator of its own or the kernel's vDSO as well"
-        }
-        _ => "",
-    };
-    Some(format!(
-        "built by {}: its runtime makes its system calls itself, past the C library{drbg}",
-        plain(version)
-    ))
-}
-
-/// Answers for a program that the library can be loaded into.
-pub(crate) fn by_closure(
-    found: &Found,
-    closure: &Closure,
-    host: &Host,
-    settings: &Settings<'_>,
-) -> Judgement {
+/// Answers for a program that the library can be loaded into; `against` is what speaks
+/// against it already.
+pub(crate) fn by_closure(closure: &Closure, host: &Host, mut against: Vec<String>) -> Judgement {
     let Some(program) = closure.objects.first() else {
         return Judgement {
             verdict: Verdict::CannotLoad,
@@ -148,31 +89,7 @@ pub(crate) fn by_closure(
             reasons,
         };
     }
-    let mut against: Vec<String> = go(&program.facts).into_iter().collect();
-    let argv0 = basename(found.argv0.as_bytes());
-    let executable = basename(found.path.as_os_str().as_bytes());
-    if !settings.acts_in(argv0, executable) {
-        let names = match argv0 == executable {
-            true => plain(argv0),
-            false => format!("{} ({})", plain(argv0), plain(executable)),
-        };
-        against.push(match settings.acts_in(b"", b"") {
-            true => format!(
-                "OWNPOOL_SKIP ({}) keeps the library out of {names}",
-                plain(settings.skip)
-            ),
-            false => format!("OWNPOOL_ONLY or OWNPOOL_SKIP keeps the library out of {names}"),
-        });
-    }
-    if matches!(settings.mode, Mode::Off) {
-        against.push("OWNPOOL_MODE is off in this environment".into());
-    }
-    if host.fips {
-        against.push("this machine is in FIPS mode: the library stays off".into());
-    }
-    if !host.wipe_on_fork && !host.map_droppable {
-        against.push("this kernel wipes no page on fork: no thread is moved".into());
-    }
+    against.extend(loads::go(&program.facts));
     let (mut evidence, drbg) = weigh(closure);
     let nothing = evidence.is_empty() && drbg.is_none();
     let helps = against.is_empty()
@@ -193,6 +110,10 @@ pub(crate) fn by_closure(
     if helps {
         evidence.append(&mut reasons);
         reasons = evidence;
+        if program.facts.rust {
+            let own = "a Rust program: its standard library alone imports as much, to seed hash maps once a thread";
+            reasons.push(own.into());
+        }
         reasons.extend(vdso_note(closure, host));
     } else {
         reasons.append(&mut evidence);

@@ -32,6 +32,9 @@ pub(crate) struct Found {
     pub(crate) path: PathBuf,
     /// What it will see as argv[0].
     pub(crate) argv0: OsString,
+    /// What it will see as AT_EXECFN, which the library takes for the executable: the file
+    /// that was executed, before links and `#!` lines were followed.
+    pub(crate) executed: PathBuf,
     /// Why the library would not get as far as this program, if it would not.
     pub(crate) loses_preload: Option<String>,
 }
@@ -42,6 +45,7 @@ pub(crate) fn program(command: &OsStr) -> Result<Found, String> {
     let mut loses_preload = None;
     let mut path = in_path(command, std::env::var_os("PATH").as_deref())?;
     let mut argv0 = command.to_os_string();
+    let mut executed = path.clone();
     let (mut depth, mut envs) = (0, 0);
     loop {
         let shown = plain(path.as_os_str().as_bytes());
@@ -52,6 +56,7 @@ pub(crate) fn program(command: &OsStr) -> Result<Found, String> {
                 steps,
                 path,
                 argv0,
+                executed,
                 loses_preload,
             });
         }
@@ -87,6 +92,7 @@ pub(crate) fn program(command: &OsStr) -> Result<Found, String> {
                 .map_err(|why| format!("{shown}: env: {why}"))?;
             steps.push(format!("env starts {}", plain(path.as_os_str().as_bytes())));
             argv0 = program;
+            executed = path.clone();
             depth = 0;
         }
     }

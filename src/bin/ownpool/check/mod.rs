@@ -9,9 +9,11 @@ mod closure;
 pub(crate) mod env;
 mod evidence;
 pub(crate) mod facts;
+mod form;
 mod host;
 mod judge;
 mod loader;
+mod loads;
 pub(crate) mod lookup;
 mod names;
 mod observe;
@@ -87,7 +89,7 @@ pub(crate) fn main(args: &Args) -> ExitCode {
     let read = elf::file::read(&found.path)
         .map_err(|error| error.to_string())
         .and_then(|bytes| facts::Facts::read(&bytes).map_err(|damage| damage.to_string()))
-        .and_then(|facts| Ok((judge::by_file(&found, &facts)?, facts)));
+        .and_then(|facts| Ok((loads::refused(&found, &facts)?, facts)));
     let (early, facts) = match read {
         Ok(read) => read,
         Err(why) => return say::failure(format_args!("{path}: {why}")),
@@ -96,13 +98,16 @@ pub(crate) fn main(args: &Args) -> ExitCode {
     let environment: Vec<_> = std::env::vars_os().collect();
     let mut libraries = Vec::new();
     let mut observed = None;
-    let judgement = match early {
+    let mut judgement = match early {
         Some(judgement) => judgement,
         None => {
             let closure = closure::Closure::of(found.path.clone(), facts, &loader::Loader::here());
-            let mut judgement = judge::by_closure(&found, &closure, &host, &in_force(&environment));
+            let against = judge::stays_out(&found, &host, &in_force(&environment));
+            let idle = !against.is_empty();
+            let mut judgement = judge::by_closure(&closure, &host, against);
             libraries = listed(&closure);
-            if let Some(arguments) = &args.run {
+            let worth_it = !idle && judgement.verdict != Verdict::CannotLoad;
+            if let Some(arguments) = args.run.as_ref().filter(|_| worth_it) {
                 match observe::observe(&args.program, arguments, args.json) {
                     Ok(seen) => {
                         seen.decide(&mut judgement);
@@ -111,7 +116,7 @@ pub(crate) fn main(args: &Args) -> ExitCode {
                     Err(why) => return say::failure(why),
                 }
             }
-            if observed.is_none() && judgement.verdict == Verdict::Helps {
+            if args.run.is_none() && judgement.verdict == Verdict::Helps {
                 judgement.reasons.push(
                     "whether it asks for enough to be moved, no file tells: --run does".into(),
                 );
@@ -119,6 +124,11 @@ pub(crate) fn main(args: &Args) -> ExitCode {
             judgement
         }
     };
+    if args.run.is_some() && observed.is_none() {
+        judgement
+            .reasons
+            .push("not run: there would be nothing to see".into());
+    }
     let status = judgement.verdict as u8;
     if args.json {
         let answer = Answer {

@@ -20,6 +20,8 @@ use std::process::{Command, ExitStatus, Stdio};
 /// What was seen.
 pub(crate) struct Observed {
     pub(crate) ended: String,
+    /// By a signal: the program itself left no report, however much it drew.
+    killed: bool,
     pub(crate) processes: Vec<Process>,
 }
 
@@ -64,6 +66,7 @@ pub(crate) fn observe(
     let status = child.wait().map_err(|error| format!("{shown}: {error}"))?;
     Ok(Observed {
         ended: ended(status),
+        killed: status.signal().is_some(),
         processes: processes(&report),
     })
 }
@@ -71,7 +74,7 @@ pub(crate) fn observe(
 fn ended(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit status {code}"),
-        (None, Some(signal)) => format!("killed by signal {signal}, which leaves no report"),
+        (None, Some(signal)) => format!("killed by signal {signal}"),
         (None, None) => "ended".into(),
     }
 }
@@ -95,8 +98,13 @@ fn processes(report: &Path) -> Vec<Process> {
 }
 
 impl Observed {
-    /// What was seen decides, whatever the files said; their reasons follow.
+    /// What was seen decides, whatever the files said; their reasons follow. If nothing could
+    /// be seen, the files' word stands.
     pub(crate) fn decide(&self, before: &mut Judgement) {
+        if self.processes.is_empty() && self.killed {
+            let words = "when run, it was killed by a signal, which leaves no report";
+            return before.reasons.insert(0, words.into());
+        }
         let sum =
             |of: fn(&Process) -> u64| self.processes.iter().map(of).fold(0, u64::saturating_add);
         let (calls, bytes) = (
@@ -113,8 +121,7 @@ impl Observed {
             counted(calls, "call")
         );
         let (verdict, reason) = if self.processes.is_empty() {
-            let why =
-                "it drew nothing that passes the library (or it ended by _exit, exec or a signal)";
+            let why = "it drew nothing that passes the library (or it ended by _exit or exec, which leave no report)";
             (Verdict::NoEffect, format!("when run, {why}"))
         } else if moved > 0 || heavy > 0 {
             let who = counted(moved, "thread");

@@ -4,23 +4,18 @@
 //! from debug data of the same build-id (or the checksum that .gnu_debuglink gives); never a
 //! guess from a file that was replaced since. Each module is read once.
 
+use super::debug::{by_build_id, by_link};
 use super::line::Caller;
+use super::spelling::{LONGEST_NAME, readable};
 use crate::elf::{Image, file, symbols::Symbols, text_at};
-use core::fmt::Write;
 use object::Endianness;
 use object::elf::{STB_GLOBAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
 use object::read::elf::Sym;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-
-/// Where distributions put debug data (gdb's default as well).
-const DEBUG: &str = "/usr/lib/debug";
+use std::path::Path;
 
 /// Modules that are remembered; more are forgotten together. A report names a dozen.
 const MAX_MODULES: usize = 256;
-
-/// The longest symbol name that is shown. C++ has names of kilobytes.
-const LONGEST_NAME: usize = 4096;
 
 /// A function: where it starts, how long it is, where its name stands.
 struct Function {
@@ -132,126 +127,9 @@ impl Module {
     }
 }
 
-/// A symbol as its programmer wrote it.
-fn readable(symbol: &str) -> String {
-    let mut written = Bounded(String::new());
-    let done = if let Ok(rust) = rustc_demangle::try_demangle(symbol) {
-        write!(written, "{rust:#}").is_ok()
-    } else if symbol.starts_with("_Z")
-        && let Ok(name) = cpp_demangle::Symbol::new(symbol)
-    {
-        name.structured_demangle(&mut written, &cpp_demangle::DemangleOptions::default())
-            .is_ok()
-    } else {
-        false
-    };
-    if done { written.0 } else { symbol.to_string() }
-}
-
-/// A text that stops growing: back references let a short symbol stand for gigabytes.
-struct Bounded(String);
-
-impl Write for Bounded {
-    fn write_str(&mut self, piece: &str) -> core::fmt::Result {
-        if self.0.len() + piece.len() > LONGEST_NAME {
-            return Err(core::fmt::Error);
-        }
-        self.0.push_str(piece);
-        Ok(())
-    }
-}
-
-fn by_build_id(build_id: &str) -> Option<Module> {
-    // It comes from the report and goes into a path: digits or nothing.
-    if build_id.len() > 128 || !build_id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    let (first, rest) = build_id
-        .split_at_checked(2)
-        .filter(|(_, rest)| !rest.is_empty())?;
-    debug_file(
-        &Path::new(DEBUG)
-            .join(".build-id")
-            .join(first)
-            .join(format!("{rest}.debug")),
-        build_id,
-        None,
-    )
-}
-
-/// By the section .gnu_debuglink: a file name and its CRC-32.
-fn by_link(path: &Path, image: &Image<'_>, build_id: &str) -> Option<Module> {
-    let section = image.section(".gnu_debuglink")?;
-    let name = core::str::from_utf8(text_at(section, 0, 255)?).ok()?;
-    let checksum = section
-        .last_chunk::<4>()
-        .map(|bytes| u32::from_le_bytes(*bytes))?;
-    if name.is_empty() || name.contains('/') {
-        return None;
-    }
-    let folder = path.parent()?;
-    let places: [PathBuf; 3] = [
-        folder.join(name),
-        folder.join(".debug").join(name),
-        Path::new(DEBUG)
-            .join(folder.strip_prefix("/").ok()?)
-            .join(name),
-    ];
-    places
-        .iter()
-        .find_map(|place| debug_file(place, build_id, Some(checksum)))
-}
-
-fn debug_file(path: &Path, build_id: &str, checksum: Option<u32>) -> Option<Module> {
-    let bytes = file::read(path).ok()?;
-    let image = Image::parse(&bytes).ok()?;
-    let same = if build_id.is_empty() {
-        checksum == Some(crc32(&bytes))
-    } else {
-        image.build_id() == build_id
-    };
-    same.then(|| {
-        image
-            .full_symbols()
-            .map(|symbols| Module::from(symbols, image.endian))
-    })?
-}
-
-/// CRC-32 as .gnu_debuglink has it: reflected, polynomial 0xEDB88320, the one of zlib.
-fn crc32(bytes: &[u8]) -> u32 {
-    !bytes.iter().fold(!0, |sum, &byte| {
-        (0..8).fold(sum ^ u32::from(byte), |sum: u32, _| {
-            (sum >> 1) ^ (0xedb8_8320 & (sum & 1).wrapping_neg())
-        })
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_checksum_is_that_of_zlib() {
-        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
-    }
-
-    #[test]
-    fn names_are_written_as_in_the_source() {
-        assert_eq!(readable("main"), "main");
-        assert_eq!(readable("_ZN3foo3barEv"), "foo::bar()");
-        assert_eq!(
-            readable("_ZN4core3fmt5write17h0123456789abcdefE"),
-            "core::fmt::write"
-        );
-    }
-
-    #[test]
-    fn a_build_id_cannot_leave_its_folder() {
-        assert!(by_build_id("../../../../etc/passwd").is_none());
-        assert!(
-            by_build_id("").is_none() && by_build_id("ab").is_none() && by_build_id("é").is_none()
-        );
-    }
 
     #[test]
     fn the_nearest_function_that_reaches_so_far() {

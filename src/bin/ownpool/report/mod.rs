@@ -4,8 +4,10 @@
 //! on standard error with its number, and the exit status says that there was one. A file
 //! is read line by line, so that its size is no matter.
 
+mod debug;
 pub(crate) mod functions;
 pub(crate) mod line;
+mod spelling;
 pub(crate) mod table;
 
 use super::say;

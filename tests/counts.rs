@@ -1,0 +1,451 @@
+//! What can be counted from outside: system calls, and the report.
+//!
+//! Settles: a heavy loop hardly enters the kernel, a light one enters it exactly
+//! as without the library; every field of the report is exact, for one thread,
+//! several, ended ones, and forked children; the report arrives when the standard
+//! streams are gone, and goes nowhere that it should not.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on fails"
+)]
+
+mod support;
+
+use serde_json::Value;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use support::{bare, compile_c, preloaded, ran, reports, succeeds};
+use tempfile::TempDir;
+
+/// A folder with the compiled programs.
+struct Place {
+    folder: TempDir,
+    draws: PathBuf,
+}
+
+impl Place {
+    fn new() -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        let draws = compile_c(folder.path(), "draws", &[]);
+        Place { folder, draws }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The program under the library, reporting to a new file. A slow leak, so
+    /// that the 129th call of 32 bytes' cost is over a burst of 4,096 however
+    /// slow the machine is: it would take half a minute to leak one cost.
+    fn draws(&self, arguments: &[&str]) -> Command {
+        let mut command = preloaded(&self.draws);
+        command
+            .args(arguments)
+            .env("OWNPOOL_STATS", self.path("report"))
+            .env("OWNPOOL_RATE", "1");
+        command
+    }
+
+    fn report(&self, command: &mut Command) -> Value {
+        assert_eq!(succeeds(command), "");
+        let mut all = reports(&self.path("report"));
+        assert_eq!(all.len(), 1, "{all:?}");
+        all.remove(0)
+    }
+
+    /// The system calls of a program: number and first argument, in order.
+    fn trace(&self, hooked: bool, program: &Path, arguments: &[&str]) -> Vec<(i64, i64)> {
+        let tracer = compile_c(self.folder.path(), "trace", &[]);
+        let out = self.path("trace.out");
+        let mut command = bare(&tracer);
+        command.arg(&out).arg(program).args(arguments);
+        if hooked {
+            command
+                .env("TRACED_PRELOAD", support::library())
+                .env("HOOKED", "1")
+                .env("OWNPOOL_RATE", "1");
+        }
+        succeeds(&mut command);
+        std::fs::read_to_string(out)
+            .unwrap()
+            .lines()
+            .map(|line| {
+                let mut words = line.split(' ').skip(1).map(|word| word.parse().unwrap());
+                (words.next().unwrap(), words.next().unwrap())
+            })
+            .collect()
+    }
+}
+
+/// A number at a path of members.
+fn number(report: &Value, path: &str) -> u64 {
+    report
+        .pointer(path)
+        .and_then(Value::as_u64)
+        .unwrap_or_else(|| panic!("{path} in {report}"))
+}
+
+/// Numbers at several paths.
+fn numbers(report: &Value, wanted: &[(&str, u64)]) {
+    for (path, wanted) in wanted {
+        assert_eq!(number(report, path), *wanted, "{path} in {report}");
+    }
+    let entries = report["entries"].as_object().expect("entries");
+    let sum: u64 = entries.values().filter_map(Value::as_u64).sum();
+    assert_eq!(
+        sum,
+        number(report, "/kernel/calls") + number(report, "/private/calls"),
+        "{report}"
+    );
+}
+
+fn getrandom_calls(trace: &[(i64, i64)]) -> usize {
+    trace
+        .iter()
+        .filter(|(call, _)| *call == libc::SYS_getrandom)
+        .count()
+}
+
+#[test]
+fn a_hundred_thousand_draws_hardly_enter_the_kernel() {
+    let place = Place::new();
+    let trace = place.trace(true, &place.draws, &["many", "100000"]);
+    let calls = getrandom_calls(&trace);
+    assert!((128..1500).contains(&calls), "{calls}");
+    // The program itself has checked that all are different.
+    let few = place.trace(false, &place.draws, &["many", "2000"]);
+    assert!(getrandom_calls(&few) >= 2000, "the tracer sees them");
+}
+
+#[test]
+fn python_draws_a_hundred_thousand_different_values() {
+    let Some(python) = support::installed("python3") else {
+        eprintln!("skipped: no python3");
+        return;
+    };
+    let place = Place::new();
+    // The interpreter itself, not a launcher that stands in front of it.
+    let python = succeeds(bare(&python).args(["-c", "import sys; print(sys.executable)"]));
+    let python = Path::new(python.trim());
+    // Two of 100,000 are equal by chance with 2^-95.
+    let script = "import os; print(len({os.urandom(16) for _ in range(100000)}))";
+    let trace = place.trace(true, python, &["-S", "-E", "-c", script]);
+    let calls = getrandom_calls(&trace);
+    assert!((128..1500).contains(&calls), "{calls}");
+    let report = place.path("report");
+    let mut command = preloaded(python);
+    command
+        .args(["-S", "-E", "-c", script])
+        .env("OWNPOOL_STATS", &report);
+    assert_eq!(succeeds(&mut command), "100000\n");
+    let report = &reports(&report)[0];
+    assert!(number(report, "/entries/getrandom") >= 100_000, "{report}");
+    assert_eq!(number(report, "/threads_moved"), 1);
+}
+
+#[test]
+fn a_light_program_makes_the_same_system_calls() {
+    let place = Place::new();
+    let after_mark = |trace: Vec<(i64, i64)>| -> Vec<i64> {
+        let mark = trace
+            .iter()
+            .position(|(call, fd)| *call == libc::SYS_close && *fd as i32 == -77)
+            .expect("the mark");
+        trace[mark..].iter().map(|(call, _)| *call).collect()
+    };
+    let alone = after_mark(place.trace(false, &place.draws, &["five"]));
+    let with = after_mark(place.trace(true, &place.draws, &["five"]));
+    assert!(
+        alone
+            .iter()
+            .filter(|call| **call == libc::SYS_getrandom)
+            .count()
+            >= 16
+    );
+    assert_eq!(with, alone);
+}
+
+#[test]
+fn one_thread_is_counted_exactly() {
+    let place = Place::new();
+    let report = place.report(&mut place.draws(&["many", "5000"]));
+    let private = 5000 - 128;
+    // 3,040 bytes a refill are 190 draws of 16.
+    let refills = u64::div_ceil(private, 190);
+    numbers(
+        &report,
+        &[
+            ("/threads_moved", 1),
+            ("/kernel/calls", 128),
+            ("/kernel/bytes", 128 * 16),
+            ("/private/calls", private),
+            ("/private/bytes", private * 16),
+            ("/would_move/threads", 0),
+            ("/refills", refills),
+            ("/reseeds", refills),
+            ("/entries/getrandom", 5000),
+            ("/fell_through/busy", 0),
+            ("/fell_through/unseeded", 0),
+        ],
+    );
+    assert_eq!(report["program"], "draws");
+    assert_eq!(report["mode"], "auto");
+    assert_eq!(report["ownpool"], env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn every_entry_is_counted_exactly() {
+    let place = Place::new();
+    let report = place.report(&mut place.draws(&["doors"]));
+    let bytes = 701 * 16 + 307 * 17 + 211 * 18 + 103 * 4 + 11 * 19 + 13 * 300 + 7 * 110;
+    let kernel_bytes = 128 * 16 + 3 * 16;
+    numbers(
+        &report,
+        &[
+            ("/entries/getrandom", 701 + 4),
+            ("/entries/getentropy", 307),
+            ("/entries/syscall", 211),
+            ("/entries/arc4random", 103 + 11),
+            ("/entries/read", 13 + 7),
+            ("/entries/api", 0),
+            ("/kernel/calls", 128 + 4),
+            ("/kernel/bytes", kernel_bytes),
+            ("/private/bytes", bytes + 3 * 16 - kernel_bytes),
+            ("/fell_through/flags", 2),
+            ("/fell_through/pointer", 2),
+            ("/fell_through/not_urandom", 0),
+        ],
+    );
+}
+
+#[test]
+fn threads_are_added_up_whether_they_ended_or_not() {
+    let place = Place::new();
+    let report = place.report(&mut place.draws(&["threads"]));
+    let all = 2 * 1000 + 2 * 2000 + 50;
+    numbers(
+        &report,
+        &[
+            ("/threads_moved", 4),
+            ("/entries/getrandom", all),
+            ("/kernel/calls", 4 * 128 + 50),
+            ("/private/calls", all - 4 * 128 - 50),
+            ("/private/bytes", 16 * (all - 4 * 128 - 50)),
+            (
+                "/refills",
+                2 * u64::div_ceil(872, 190) + 2 * u64::div_ceil(1872, 190),
+            ),
+        ],
+    );
+}
+
+#[test]
+fn counts_start_anew_in_a_forked_child() {
+    let place = Place::new();
+    assert_eq!(succeeds(&mut place.draws(&["fork"])), "");
+    let both = reports(&place.path("report"));
+    assert_eq!(both.len(), 2, "{both:?}");
+    // The child ends first. It was moved before it was born, and is not moved again.
+    numbers(
+        &both[0],
+        &[
+            ("/threads_moved", 0),
+            ("/kernel/calls", 0),
+            ("/private/calls", 200),
+            ("/private/bytes", 3200),
+            ("/refills", 2),
+        ],
+    );
+    numbers(
+        &both[1],
+        &[
+            ("/threads_moved", 1),
+            ("/kernel/calls", 128),
+            ("/private/calls", 182),
+            ("/entries/getrandom", 310),
+        ],
+    );
+    assert_ne!(both[0]["pid"], both[1]["pid"]);
+}
+
+#[test]
+fn observe_names_every_call_site_exactly() {
+    let place = Place::new();
+    let mut command = place.draws(&["sites"]);
+    command.env("OWNPOOL_MODE", "observe");
+    let report = place.report(&mut command);
+    let second: u64 = (0..300).map(|call| 20 + call % 40).sum();
+    numbers(
+        &report,
+        &[
+            ("/kernel/calls", 500),
+            ("/kernel/bytes", 3200 + second),
+            ("/private/calls", 0),
+            ("/threads_moved", 0),
+            ("/would_move/threads", 1),
+            ("/would_move/calls", 500 - 128),
+            ("/refills", 0),
+        ],
+    );
+    let callers = report["callers"].as_array().unwrap();
+    assert_eq!(callers.len(), 2, "{report}");
+    // The heavier first.
+    for (caller, (calls, bytes, largest)) in
+        callers.iter().zip([(300, second, 59), (200, 3200, 16)])
+    {
+        assert_eq!(number(caller, "/calls"), calls, "{caller}");
+        assert_eq!(number(caller, "/bytes"), bytes, "{caller}");
+        assert_eq!(number(caller, "/largest"), largest, "{caller}");
+        assert_eq!(number(caller, "/threads"), 1, "{caller}");
+        assert_eq!(caller["entry"], "getrandom");
+        assert_eq!(
+            caller["module"],
+            place.draws.canonicalize().unwrap().to_str().unwrap()
+        );
+    }
+    assert_ne!(callers[0]["offset"], callers[1]["offset"]);
+    // The offsets are what a symbol table counts in.
+    let binary = std::fs::read(&place.draws).unwrap();
+    let file = object::File::parse(&*binary).unwrap();
+    for (caller, site) in callers.iter().zip(["second_site", "first_site"]) {
+        let offset = caller["offset"].as_str().unwrap().trim_start_matches("0x");
+        let offset = u64::from_str_radix(offset, 16).unwrap();
+        let symbol = object::Object::symbols(&file)
+            .find(|symbol| object::ObjectSymbol::name(symbol) == Ok(site))
+            .expect("the site's function");
+        let start = object::ObjectSymbol::address(&symbol);
+        let end = start + object::ObjectSymbol::size(&symbol);
+        assert!(
+            (start..end).contains(&offset),
+            "{offset:x} is not in {site}"
+        );
+    }
+}
+
+#[test]
+fn the_serving_modes_name_the_program_too() {
+    let place = Place::new();
+    let report = place.report(&mut place.draws(&["many", "50000"]));
+    let callers = report["callers"].as_array().unwrap();
+    assert_eq!(callers.len(), 1, "{report}");
+    assert_eq!(callers[0]["moved"], true);
+    // All but what was drawn since the last refill.
+    let calls = number(&callers[0], "/calls");
+    assert!((50_000 - 190..=50_000).contains(&calls), "{report}");
+}
+
+#[test]
+fn the_report_arrives_without_standard_streams() {
+    let place = Place::new();
+    let report = place.report(&mut place.draws(&["closed"]));
+    numbers(&report, &[("/entries/getrandom", 200)]);
+    let mode = place
+        .path("report")
+        .metadata()
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(
+        mode & 0o133,
+        0,
+        "neither executable nor writable by others: {mode:o}"
+    );
+}
+
+#[test]
+fn reports_of_many_processes_are_appended_line_by_line() {
+    let place = Place::new();
+    let mut children: Vec<_> = (0..8)
+        .map(|_| place.draws(&["many", "300"]).spawn().unwrap())
+        .collect();
+    for child in &mut children {
+        assert!(child.wait().unwrap().success());
+    }
+    let all = reports(&place.path("report"));
+    assert_eq!(all.len(), 8);
+    for report in &all {
+        numbers(report, &[("/entries/getrandom", 300)]);
+    }
+}
+
+#[test]
+fn a_symbolic_link_is_not_followed() {
+    let place = Place::new();
+    let target = place.path("target");
+    std::fs::write(&target, "precious").unwrap();
+    symlink(&target, place.path("report")).unwrap();
+    assert_eq!(succeeds(&mut place.draws(&["many", "300"])), "");
+    assert_eq!(std::fs::read_to_string(target).unwrap(), "precious");
+    // Nor is a missing folder made, nor a folder written to; both in silence.
+    for path in [place.path("no/report"), place.folder.path().to_path_buf()] {
+        let mut command = place.draws(&["many", "300"]);
+        assert_eq!(succeeds(command.env("OWNPOOL_STATS", path)), "");
+    }
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_does_not_hang_the_program() {
+    let place = Place::new();
+    succeeds(bare(Path::new("/usr/bin/mkfifo")).arg(place.path("report")));
+    assert_eq!(succeeds(&mut place.draws(&["many", "300"])), "");
+}
+
+#[test]
+fn standard_error_is_written_only_while_it_is_what_it_was() {
+    let place = Place::new();
+    let mut command = place.draws(&["many", "300"]);
+    let said = ran(command.env("OWNPOOL_STATS", "stderr"));
+    assert_eq!((said.status, said.stdout.as_str()), (0, ""));
+    let report: Value = serde_json::from_str(&said.stderr).expect("one line");
+    numbers(&report, &[("/entries/getrandom", 300)]);
+    assert_eq!(said.stderr.matches('\n').count(), 1);
+
+    let data = place.path("data");
+    let mut command = place.draws(&["datafile", data.to_str().unwrap()]);
+    assert_eq!(succeeds(command.env("OWNPOOL_STATS", "stderr")), "");
+    assert_eq!(std::fs::read_to_string(&data).unwrap(), "data");
+    // Closed at the end, and closed from the start.
+    let mut command = place.draws(&["closed"]);
+    assert_eq!(succeeds(command.env("OWNPOOL_STATS", "stderr")), "");
+    let mut shell = bare(Path::new("/bin/sh"));
+    shell
+        .args([
+            "-c",
+            "HOOKED=1 OWNPOOL_STATS=stderr LD_PRELOAD=\"$1\" exec \"$2\" many 300 2>&-",
+            "sh",
+        ])
+        .arg(support::library())
+        .arg(&place.draws);
+    assert_eq!(succeeds(&mut shell), "");
+}
+
+#[test]
+fn no_report_after_other_endings_and_none_of_nothing() {
+    let place = Place::new();
+    for (ending, status) in [
+        ("_exit", 0),
+        ("quick_exit", 0),
+        ("exec", 0),
+        ("kill", -libc::SIGKILL),
+        ("abort", -libc::SIGABRT),
+    ] {
+        let ended = ran(&mut place.draws(&["lost", ending]));
+        assert_eq!(
+            (ended.status, ended.stderr.as_str()),
+            (status, ""),
+            "{ending}"
+        );
+        assert!(!place.path("report").exists(), "{ending}");
+    }
+    assert_eq!(succeeds(&mut place.draws(&["nothing"])), "");
+    assert!(!place.path("report").exists());
+    // The same command with something drawn does write one.
+    numbers(
+        &place.report(&mut place.draws(&["many", "1"])),
+        &[("/kernel/calls", 1)],
+    );
+}

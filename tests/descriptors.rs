@@ -1,0 +1,51 @@
+//! No descriptor that is not urandom ever yields a random byte, however it came by its
+//! number, and no urandom ever yields a stale one.
+//!
+//! `tests/c/descriptors.c` makes a number that was urandom into something else, in every
+//! way there is (hooked, unhooked, inside libc, by an inline system call, by io_uring, in
+//! another process or thread, from another libc), reads it in every form, and makes it
+//! urandom again. Random bytes are told from others with odds below 2^-40 a check.
+#![allow(clippy::expect_used, clippy::panic, reason = "a failed test panics")]
+
+#[path = "support/program.rs"]
+mod program;
+mod support;
+
+use program::{bare, build, number_after, preloaded, says};
+use support::gcc;
+
+/// Programs are built once; each mode then runs all combinations of way, kind and form.
+#[test]
+fn a_number_is_what_the_kernel_says_it_is_now() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let descriptors = build(folder.path(), "descriptors", &["-lutil", "-ldl"]);
+    let plugin = include_str!("c/plugin.c");
+    let plugin = gcc(folder.path(), "plugin.so", plugin, &["-shared", "-fPIC"]);
+
+    // Bare first: the program is right about plain Linux, and its detector of hooks too.
+    let said = says(bare(&descriptors).arg(&plugin));
+    let combinations = said_combinations(&said);
+    assert!(said.contains("hook absent, 0 served"), "{said}");
+    assert!(combinations > 1900, "{said}");
+
+    for mode in ["auto", "always", "vdso", "observe", "off"] {
+        let said = says(preloaded(&descriptors, &[("OWNPOOL_MODE", mode)]).arg(&plugin));
+        assert_eq!(said_combinations(&said), combinations, "{mode}: {said}");
+        assert!(said.contains("hook present"), "{mode}: {said}");
+        let served = number_after(&said, "hook present,");
+        // Before each change and after each return two reads are served; the program
+        // itself insists on that, wherever nobody else can have cleared the hint.
+        if matches!(mode, "observe" | "off") {
+            assert_eq!(served, 0, "{mode}");
+        } else {
+            assert!(served >= 4 * (combinations - 12), "{mode}: {said}");
+        }
+    }
+}
+
+fn said_combinations(said: &str) -> u64 {
+    said.split(' ')
+        .next()
+        .and_then(|word| word.parse().ok())
+        .expect("the count of combinations")
+}
