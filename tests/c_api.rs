@@ -1,6 +1,13 @@
 //! The C API as C and C++ programs meet it: compiled against `include/ownpool.h` with
 //! warnings as errors, linked with `-lownpool`, run. What each settles is said at the top
 //! of `tests/c/api_*.c`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a failed test panics"
+)]
 
 mod support;
 

@@ -1,5 +1,12 @@
 //! `make install` and `make uninstall`, as a packager and as a user meet them: into a
 //! temporary DESTDIR and into a prefix of one's own.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a failed test panics"
+)]
 
 mod support;
 

@@ -1,6 +1,13 @@
 //! The manual pages: they render without a warning, and `man/ownpool.3` says what
 //! `include/ownpool.h` says. That the others agree with the command's options and with the
 //! settings is settled beside those, in `src/bin/ownpool/pages.rs`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a failed test panics"
+)]
 
 mod support;
 
