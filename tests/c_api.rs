@@ -180,7 +180,8 @@ fn every_function_and_its_errors() {
         for kind in KINDS {
             place.content(&binary, &["auto"], &[kind]);
         }
-        place.content(&binary, &["observe"], &[("OWNPOOL_MODE", "observe")]);
+        let observe = [("OWNPOOL_MODE", "observe")];
+        place.content(&binary, &["observe", "long"], &observe);
     }
 }
 

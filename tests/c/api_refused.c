@@ -42,6 +42,7 @@ static int filter(const char *what) {
 static void supervise(int listener) {
     struct timespec a_while = {0, 300000000};
     CHECK(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0);
+    /* 0: nobody yet; 1: one was interrupted; 2: one has waited. */
     for (int waiting = 0;;) {
         struct seccomp_notif asked;
         struct seccomp_notif_resp answer;
@@ -51,10 +52,12 @@ static void supervise(int listener) {
         answer.id = asked.id;
         if (asked.data.args[2] & 1) {
             answer.error = -EAGAIN;
-        } else if (waiting++ == 0) {
+        } else if (waiting == 0) {
+            waiting = 1;
             answer.error = -EINTR;
         } else {
-            nanosleep(&a_while, NULL);
+            if (waiting == 1) nanosleep(&a_while, NULL);
+            waiting = 2;
             answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
         }
         ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);

@@ -8,7 +8,7 @@
 use super::Cli;
 use super::settings::{Mode, TABLE};
 use clap::{Arg, Command, CommandFactory};
-use std::fmt::Write as _;
+use core::fmt::Write as _;
 use std::path::PathBuf;
 
 /// The command as parsed, subcommands that users see only.
