@@ -4,8 +4,8 @@
 //! is a cancellation point, none goes through the PLT, so a program that
 //! defines its own `getrandom` or `open` is never called back. Must never
 //! decide anything. The system calls are: getrandom, mmap, madvise, fstat,
-//! ioctl; open, read, close of a file under /proc; open, write, getpid, readlink
-//! for a line on fd 2 or a report.
+//! ioctl; open, read, close of a file under /proc; open, write, getpid, readlink,
+//! rt_sigprocmask, rt_sigtimedwait for a line on fd 2 or a report.
 
 use core::arch::asm;
 use core::ffi::{CStr, c_int, c_uint, c_void};
@@ -198,14 +198,36 @@ pub(crate) fn close(fd: c_int) {
 }
 
 /// write(2), once. A line that cannot be written is lost: nobody asked for it.
+///
+/// Nor may it end the program, as SIGPIPE (the reader is gone) and SIGXFSZ (files
+/// may not grow) would: both are blocked meanwhile, and what this write has raised
+/// is taken back. Where the program blocks one itself it stays pending, unseen.
 pub(crate) fn write(fd: c_int, text: &[u8]) {
-    // SAFETY: the kernel reads `text`.
-    let _ = unsafe {
-        call(
-            libc::SYS_write,
-            [fd as usize, text.as_ptr() as usize, text.len(), 0, 0, 0],
-        )
+    // The kernel's own set of signals: a bit each, from 1 on, in eight bytes.
+    const SET: usize = size_of::<u64>();
+    let signals = 1u64 << (libc::SIGPIPE - 1) | 1 << (libc::SIGXFSZ - 1);
+    let mut before = 0u64;
+    let mask = |how: c_int, set: *const u64, old: *mut u64| {
+        let arguments = [how as usize, set as usize, old as usize, SET, 0, 0];
+        // SAFETY: sets are of the size that is told, or null.
+        unsafe { call(libc::SYS_rt_sigprocmask, arguments) }
     };
+    let masked = mask(libc::SIG_BLOCK, &raw const signals, &raw mut before).is_ok();
+    let arguments = [fd as usize, text.as_ptr() as usize, text.len(), 0, 0, 0];
+    // SAFETY: the kernel reads `text`.
+    let written = unsafe { call(libc::SYS_write, arguments) };
+    if !masked {
+        return;
+    }
+    if let Err(Errno(libc::EPIPE | libc::EFBIG)) = written {
+        let raised = signals & !before;
+        let now = [0u64; 2];
+        let (raised, now) = (&raw const raised, &raw const now);
+        let arguments = [raised as usize, 0, now as usize, SET, 0, 0];
+        // SAFETY: a set and a timespec of zero; nothing is written.
+        let _ = unsafe { call(libc::SYS_rt_sigtimedwait, arguments) };
+    }
+    let _ = mask(libc::SIG_SETMASK, &raw const before, core::ptr::null_mut());
 }
 
 /// The path of the program's own file: readlink(2) of /proc/self/exe.

@@ -223,6 +223,48 @@ fn every_entry_is_counted_exactly() {
 }
 
 #[test]
+fn entries_add_up_in_every_mode() {
+    let place = Place::new();
+    let path = place.path("report");
+    for mode in ["auto", "always", "vdso", "observe"] {
+        for test in ["", "wipe", "novdso", "kat"] {
+            let _ = std::fs::remove_file(&path);
+            let mut command = place.draws(&["doors"]);
+            command.env("OWNPOOL_MODE", mode).env("OWNPOOL_TEST", test);
+            let report = place.report(&mut command);
+            numbers(
+                &report,
+                &[
+                    ("/entries/getrandom", 701 + 4),
+                    ("/entries/getentropy", 307),
+                    ("/entries/syscall", 211),
+                    ("/entries/arc4random", 103 + 11),
+                    ("/entries/read", 13 + 7),
+                ],
+            );
+            assert_eq!(report["mode"], mode);
+            let all = 705 + 307 + 211 + 114 + 20;
+            let private = number(&report, "/private/calls");
+            let wanted = match (mode, test) {
+                (_, "kat") | ("observe", _) | ("vdso", "novdso" | "wipe") => 0,
+                ("auto", _) => all - 132,
+                // The four that only the kernel may judge; reads of urandom are
+                // asked about first, and served all the same.
+                ("always", _) => all - 4,
+                // Where there is a vDSO getrandom; without one, nobody is served.
+                _ if private == 0 => 0,
+                _ => all - 4,
+            };
+            assert_eq!(private, wanted, "{mode} {test}: {report}");
+        }
+    }
+    let _ = std::fs::remove_file(&path);
+    let mut command = place.draws(&["doors"]);
+    assert_eq!(succeeds(command.env("OWNPOOL_MODE", "off")), "");
+    assert!(!path.exists(), "mode off counts nothing");
+}
+
+#[test]
 fn threads_are_added_up_whether_they_ended_or_not() {
     let place = Place::new();
     let report = place.report(&mut place.draws(&["threads"]));
@@ -421,6 +463,40 @@ fn standard_error_is_written_only_while_it_is_what_it_was() {
         .arg(support::library())
         .arg(&place.draws);
     assert_eq!(succeeds(&mut shell), "");
+}
+
+/// A pipe whose reader is gone.
+fn broken_pipe() -> std::io::PipeWriter {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    writer
+}
+
+#[test]
+fn a_line_that_cannot_be_written_does_not_end_the_program() {
+    let place = Place::new();
+    // SIGPIPE would, and SIGXFSZ where files may not grow. Both lines that the
+    // library writes: when it starts, and when the program ends.
+    for (name, value) in [
+        ("OWNPOOL_FOO", "1"),
+        ("OWNPOOL_VERBOSE", "1"),
+        ("OWNPOOL_STATS", "stderr"),
+    ] {
+        let mut command = place.draws(&["many", "300"]);
+        let status = command.env(name, value).stderr(broken_pipe()).status();
+        assert_eq!(status.unwrap().code(), Some(0), "{name}");
+    }
+    let mut shell = bare(Path::new("/bin/bash"));
+    let script =
+        "ulimit -f 0; HOOKED=1 OWNPOOL_STATS=\"$3\" LD_PRELOAD=\"$1\" exec \"$2\" many 300";
+    shell.args(["-c", script, "bash"]).arg(support::library());
+    shell.arg(&place.draws).arg(place.path("report"));
+    assert_eq!(succeeds(&mut shell), "");
+    // The program's own broken pipe ends it as ever: its mask is what it was.
+    let mut command = place.draws(&["own_pipe"]);
+    command.env("OWNPOOL_FOO", "1").stderr(broken_pipe());
+    let ended = ran(command.env("OWNPOOL_VERBOSE", "1").stdout(broken_pipe()));
+    assert_eq!(ended.status, -libc::SIGPIPE);
 }
 
 #[test]

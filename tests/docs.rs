@@ -2,7 +2,7 @@
 //!
 //! Settles: the table of settings in README.md is `settings::TABLE`, row by row
 //! (`UPDATE_GOLDEN=1` rewrites it between its markers); no document names a
-//! setting that there is not.
+//! setting or a file that there is not; ARCHITECTURE.md knows every room.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -106,6 +106,44 @@ fn every_setting_that_a_document_names_exists() {
                 || name.starts_with("OWNPOOL_VERSION_");
             assert!(known, "{} names {name}", path.display());
         }
+    }
+}
+
+#[test]
+fn every_file_that_a_document_names_exists() {
+    let mut seen = 0;
+    for path in documents() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        // Odd pieces stand between backticks, in prose and in tables.
+        for name in text.split('`').skip(1).step_by(2) {
+            let ours = ["src/", "tests/", "benches/", "docs/", "include/", "fuzz/"]
+                .iter()
+                .any(|folder| name.starts_with(folder));
+            // Commands and patterns are no names.
+            if ours && !name.contains([' ', '*', '{', '\n']) {
+                assert!(
+                    root().join(name).exists(),
+                    "{} names {name}",
+                    path.display()
+                );
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 10, "{seen}");
+}
+
+#[test]
+fn the_architecture_knows_every_room() {
+    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    for entry in std::fs::read_dir(root().join("src")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let slash = if path.is_dir() { "/" } else { "" };
+        // `lib.rs` lists the rooms and is none; `bin` holds other programs.
+        let known = ["lib.rs", "bin"].contains(&name.as_str())
+            || text.contains(&format!("`src/{name}{slash}`"));
+        assert!(known, "ARCHITECTURE.md does not know src/{name}");
     }
 }
 

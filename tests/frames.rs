@@ -2,8 +2,8 @@
 //!
 //! Settles: main, thread, constructor, destructor, .preinit_array, signal handler
 //! on a small alternate stack, children of fork and vfork, exit handlers, thread
-//! destructors that run after the library's own, threads with small stacks, and
-//! a malloc that draws. `tests/c/frames.c` says its odds: 2^-105.
+//! destructors that run after the library's own, threads with small stacks,
+//! constructors of other libraries, a malloc that draws, and a late dlopen. `tests/c/frames.c` says its odds: 2^-105.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -14,7 +14,7 @@
 
 mod support;
 
-use support::{bare, compile_c, preloaded, succeeds};
+use support::{bare, compile_c, compile_c_as, preloaded, succeeds};
 
 const FRAMES: &[&str] = &[
     "main",
@@ -46,7 +46,7 @@ const KINDS: &[&[(&str, &str)]] = &[
 #[test]
 fn every_entry_works_in_every_frame() {
     let folder = tempfile::tempdir().unwrap();
-    let program = compile_c(folder.path(), "frames", &[]);
+    let program = compile_c(folder.path(), "frames", &["-Wl,-z,now"]);
     for frame in FRAMES {
         let wanted = format!("{frame} ok\n");
         assert_eq!(succeeds(bare(&program).env("FRAME", frame)), wanted);
@@ -66,5 +66,38 @@ fn a_malloc_that_draws() {
     for test in ["", "wipe", "novdso"] {
         let mut command = preloaded(&program);
         assert_eq!(succeeds(command.env("OWNPOOL_TEST", test)), "malloc ok\n");
+    }
+}
+
+#[test]
+fn libraries_that_draw_when_they_are_loaded_and_unloaded() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = compile_c(folder.path(), "early_library", &["-shared", "-fPIC"]);
+    let link = [
+        "-DLINKED",
+        library.to_str().unwrap(),
+        &format!("-Wl,-rpath,{}", folder.path().display()),
+    ];
+    let linked = compile_c_as(folder.path(), "linked", "needs_library", &link);
+    let loads = compile_c_as(folder.path(), "loads", "needs_library", &[]);
+    let once = "library constructor\nlibrary\nlibrary destructor\n";
+    assert_eq!(succeeds(&mut bare(&linked)), once);
+    for kind in KINDS {
+        let mut command = preloaded(&linked);
+        assert_eq!(succeeds(command.envs(kind.iter().copied())), once);
+        let mut command = preloaded(&loads);
+        command.arg(&library).envs(kind.iter().copied());
+        assert_eq!(succeeds(&mut command), once.repeat(2), "{kind:?}");
+    }
+}
+
+#[test]
+fn a_program_that_loads_the_library_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile_c(folder.path(), "loads_late", &[]);
+    for test in ["", "wipe", "novdso", "kat"] {
+        let mut command = bare(&program);
+        command.arg(support::library()).env("OWNPOOL_TEST", test);
+        assert_eq!(succeeds(&mut command), "ok\n", "{test}");
     }
 }

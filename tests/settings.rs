@@ -602,3 +602,38 @@ fn set_user_id_programs_are_left_alone() {
         (0, "secure 1 mode off private 0\n", "")
     );
 }
+
+#[test]
+fn hosts_in_fips_mode_stay_on_the_kernel() {
+    let place = Place::new();
+    // In a mount namespace of its own, where /proc/sys holds that switch alone.
+    let script = "mount -t tmpfs none /proc/sys && mkdir /proc/sys/crypto || exit 77; \
+                  echo \"$1\" > /proc/sys/crypto/fips_enabled; shift; exec \"$@\"";
+    let host = |value: &str, arguments: &[&str]| {
+        let mut command = bare(Path::new("/usr/bin/unshare"));
+        command.args([
+            "--mount",
+            "/bin/sh",
+            "-c",
+            script,
+            "sh",
+            value,
+            "/usr/bin/env",
+        ]);
+        command.arg(format!("LD_PRELOAD={}", support::library().display()));
+        command.args(["HOOKED=1", "OWNPOOL_RATE=1"]);
+        ran(command.arg(&place.policy).args(arguments))
+    };
+    let strict = host("1", &[]);
+    if strict.status == 77 || strict.stderr.contains("unshare") {
+        eprintln!("skipped: no mount namespace: {strict:?}");
+        return;
+    }
+    assert_eq!(
+        (strict.stdout.as_str(), strict.stderr.as_str()),
+        ("0\n", "")
+    );
+    assert_eq!(host("0", &[]).stdout, "129\n");
+    // The library's own functions still work; the kernel answers them.
+    assert_eq!(host("1", &["mode"]).status, 0);
+}

@@ -65,3 +65,24 @@ fn a_program_keeps_its_own_functions_of_these_names() {
     assert_eq!(succeeds(&mut bare(&program)), "own calls 1\n");
     assert_eq!(succeeds(&mut preloaded(&program)), "own calls 1\n");
 }
+
+#[test]
+fn another_library_in_front_of_getrandom_keeps_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let shim = compile_c(folder.path(), "shim", &["-shared", "-fPIC"]);
+    let program = compile_c(folder.path(), "draws", &[]);
+    let (ours, theirs) = (support::library(), shim);
+    let says = |order: [&Path; 2]| {
+        let mut command = preloaded(&program);
+        command.args(["many", "1000"]).env("OWNPOOL_RATE", "1");
+        command.env(
+            "LD_PRELOAD",
+            format!("{}:{}", order[0].display(), order[1].display()),
+        );
+        succeeds(&mut command)
+    };
+    // Behind us: it is the real function, for the calls that are left to it.
+    assert_eq!(says([&ours, &theirs]), "shim 128\n");
+    // In front of us: it sees them all, and we answer most of what it hands on.
+    assert_eq!(says([&theirs, &ours]), "shim 1000\n");
+}

@@ -5,7 +5,7 @@
 //! vDSO, or `off`. Must never look at the request's memory. The doors of `serve`
 //! call it.
 
-use super::policy;
+use super::{policy, set_mode};
 use crate::bucket::{Charge, Verdict};
 use crate::callers::{self, Note, note};
 use crate::settings::Mode;
@@ -52,10 +52,12 @@ pub(super) fn over(
         _ => {
             probes::moving(len, level());
             if thread::move_here() {
-                moved(len, door, caller)
-            } else {
-                Err(Reason::Unseeded)
+                return moved(len, door, caller);
             }
+            if thread::host_in_fips_mode() {
+                set_mode(Mode::Off);
+            }
+            Err(Reason::Unseeded)
         }
     }
 }

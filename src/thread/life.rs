@@ -24,11 +24,12 @@ static KEY: AtomicI32 = AtomicI32::new(-1);
 static FIRST: AtomicUsize = AtomicUsize::new(0);
 /// Whether `init` has come by: before it, nobody can be moved yet.
 static STARTED: AtomicBool = AtomicBool::new(false);
-/// Whether anybody may be moved at all: one of the three below.
+/// Whether anybody may be moved at all: one of those below.
 static READY: AtomicU8 = AtomicU8::new(UNKNOWN);
 const UNKNOWN: u8 = 0;
 const YES: u8 = 1;
 const NO: u8 = 2;
+const FIPS: u8 = 3;
 static FAIL_KNOWN_ANSWER: AtomicU8 = AtomicU8::new(0);
 
 /// The cipher's backend, found once.
@@ -59,7 +60,7 @@ pub(crate) fn move_here() -> bool {
         {
             return false;
         }
-        if READY.load(Ordering::Relaxed) == NO || !has_end(tls) {
+        if READY.load(Ordering::Relaxed) >= NO || !has_end(tls) {
             return false;
         }
         let owned = match page::take() {
@@ -97,10 +98,20 @@ unsafe fn ready(page: *mut Page) -> bool {
         let wrong = FAIL_KNOWN_ANSWER.load(Ordering::Relaxed) != 0;
         // SAFETY: the caller's contract. In the page, because the buffer is larger
         // than the stack that we allow ourselves.
-        let good = !fips && crng::known_answer(unsafe { &mut (*page).crng }, wrong);
-        READY.store(if good { YES } else { NO }, Ordering::Relaxed);
+        let good = crng::known_answer(unsafe { &mut (*page).crng }, wrong);
+        let verdict = match (fips, good) {
+            (true, _) => FIPS,
+            (false, true) => YES,
+            (false, false) => NO,
+        };
+        READY.store(verdict, Ordering::Relaxed);
     }
     READY.load(Ordering::Relaxed) == YES
+}
+
+/// Whether a first move has found this host in FIPS mode.
+pub(crate) fn host_in_fips_mode() -> bool {
+    READY.load(Ordering::Relaxed) == FIPS
 }
 
 /// Whether a page of this thread could be given back when it ends. The first

@@ -27,7 +27,7 @@ mod refill;
 mod tls;
 
 pub(crate) use crate::crng::keystream::Backend;
-pub(crate) use life::{backend, forgive, forgives, move_here, start};
+pub(crate) use life::{backend, forgive, forgives, host_in_fips_mode, move_here, start};
 pub(crate) use tls::Tls;
 
 use crate::apart::Apart;

@@ -10,6 +10,7 @@
  *   lost ENDING   200 draws, then _exit, exec, kill, abort or quick_exit
  *   closed        200 draws, then standard streams closed
  *   datafile PATH 200 draws, then descriptor 2 is a data file
+ *   own_pipe      no signal is blocked or pending; then a write to descriptor 1
  *   nothing       draws nothing
  */
 #include "proof.h"
@@ -188,6 +189,12 @@ int main(int argc, char **argv)
         draw(200);
         int fd = open(how, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
         CHECK(fd >= 0 && write(fd, "data", 4) == 4 && dup2(fd, 2) == 2);
+    } else if (strcmp(what, "own_pipe") == 0) {
+        sigset_t blocked, pending;
+        CHECK(sigprocmask(SIG_BLOCK, NULL, &blocked) == 0 && sigpending(&pending) == 0);
+        for (int number = 1; number < 32; number++)
+            CHECK(!sigismember(&blocked, number) && !sigismember(&pending, number));
+        return write(1, "x", 1) == 1 ? 0 : 98;
     } else if (strcmp(what, "nothing") != 0)
         return 1;
     return 0;
