@@ -19,6 +19,14 @@ sed -n '/^```c$/,/^```$/p' $docs/c.md | sed '1d;$d' >x.c
 [ "$(wc -l <x.c)" -eq 5 ] || fail 'the document does not show five lines'
 cc x.c $(pkg-config --cflags --libs ownpool) && ./a.out
 
+# Unpacked somewhere else, without ldconfig: ownpool.pc goes by its own place.
+mkdir elsewhere
+tar -xzf ownpool.tar.gz -C elsewhere --strip-components=1
+cc x.c $(PKG_CONFIG_PATH=/mnt/elsewhere/lib/pkgconfig pkg-config --cflags --libs ownpool) -o moved
+LD_LIBRARY_PATH=/mnt/elsewhere/lib ldd ./moved | grep -q /mnt/elsewhere/lib/ || fail 'not from elsewhere'
+LD_LIBRARY_PATH=/mnt/elsewhere/lib ./moved >/dev/null
+rm -rf elsewhere moved
+
 flags="-O2 -Wall -Wextra -Werror $(pkg-config --cflags ownpool)"
 libs=$(pkg-config --libs ownpool)
 for name in session_keys speed; do

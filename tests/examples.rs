@@ -133,6 +133,21 @@ fn hammer_is_moved_on_every_thread() {
     assert!((3 * 128..3 * 128 + 6000).contains(&kernel), "{kernel}");
 }
 
+/// A program that is linked with the library and calls nothing of it: as if preloaded,
+/// also where the linker leaves out what is not needed.
+#[test]
+fn linking_is_as_good_as_preloading() {
+    let place = Place::new();
+    let arguments = ["-std=c11", "-pthread", "-Wl,--as-needed"];
+    let binary = place.example("hammer", &arguments, true);
+    let report = place.path("report");
+    let mut program = place.program(&binary, &["20000", "2"]);
+    succeeds(program.env("OWNPOOL_STATS", &report));
+    let report = reports(&report);
+    assert_eq!(report.len(), 1);
+    assert_eq!(report[0]["threads_moved"], 2);
+}
+
 #[test]
 fn a_plugin_by_dlopen() {
     let place = Place::new();
