@@ -18,7 +18,9 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicUsize, Ordering}
 
 /// The pthread key whose destructor gives a page back; negative: none.
 static KEY: AtomicI32 = AtomicI32::new(-1);
-/// The thread that loaded the library. It may have a page without a destructor.
+/// The thread that the process started with, if it loaded the library. It may have
+/// a page without a destructor. Another one may not: the threads after it are given
+/// its stack and its addresses, and would be taken for it.
 static FIRST: AtomicUsize = AtomicUsize::new(0);
 /// Whether `init` has come by: before it, nobody can be moved yet.
 static STARTED: AtomicBool = AtomicBool::new(false);
@@ -198,8 +200,9 @@ pub(crate) fn forgive(policy: &bucket::Policy) -> bool {
     }
 }
 
-/// Once, from `init`, on the thread that loads the library.
-pub(crate) fn start(settings: &Settings<'_>) {
+/// Once, from `init`, on the thread that loads the library; `first` says whether
+/// it is the one that the process started with.
+pub(crate) fn start(settings: &Settings<'_>, first: bool) {
     FAIL_KNOWN_ANSWER.store(u8::from(settings.test.fail_known_answer), Ordering::Relaxed);
     LIMITS
         .reseed_bytes
@@ -216,7 +219,9 @@ pub(crate) fn start(settings: &Settings<'_>) {
     let backend = Backend::in_use();
     BACKEND.store(backend as u8, Ordering::Relaxed);
     handout::WIDE.store(backend == Backend::Avx512, Ordering::Relaxed);
-    FIRST.store(Tls::here() as usize, Ordering::Relaxed);
+    if first {
+        FIRST.store(Tls::here() as usize, Ordering::Relaxed);
+    }
     stats::start(Tls::here() as usize);
     EPOCH.keep_whole();
     handout::WIDE.keep_whole();
