@@ -299,8 +299,9 @@ fn path_of(call: &Call) -> Option<String> {
         iov_len: path.len().min(4096 - address as usize % 4096),
     };
     // SAFETY: the kernel writes at most the length of `path` there.
-    let got =
-        unsafe { libc::process_vm_readv(call.thread, &raw const local, 1, &raw const remote, 1, 0) };
+    let got = unsafe {
+        libc::process_vm_readv(call.thread, &raw const local, 1, &raw const remote, 1, 0)
+    };
     let bytes = path.get(..usize::try_from(got).ok()?)?;
     let end = bytes.iter().position(|&byte| byte == 0)?;
     Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
