@@ -6,6 +6,13 @@
 //! call for call. Then every call of that list is refused in turn (ENOSYS, EAGAIN, and a
 //! getrandom that gives 16 of 32 bytes and says so): the program must go on with right
 //! results and strong, different bytes, which it checks itself (`tests/c/kernel_calls.c`).
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on ends where it stands"
+)]
 
 mod support;
 #[path = "support/trace.rs"]
@@ -155,7 +162,7 @@ impl Model<'_> {
                 self.call(&format!("madvise {advice}"));
             }
         }
-        if !std::mem::replace(&mut self.looked, true) {
+        if !core::mem::replace(&mut self.looked, true) {
             self.call("open /proc/sys/crypto/fips_enabled");
             if Path::new("/proc/sys/crypto/fips_enabled").exists() {
                 self.call("read");
@@ -172,7 +179,7 @@ impl Model<'_> {
     fn seed(&mut self, thread: &mut Thread) {
         if !self.vdso || self.kind != Kind::Best {
             self.call("getrandom 32 nonblocking");
-        } else if !std::mem::replace(&mut thread.keyed, true) {
+        } else if !core::mem::replace(&mut thread.keyed, true) {
             self.call("vdso getrandom 32");
         }
     }
