@@ -34,7 +34,7 @@ use std::process::Command;
 const SLOT: i64 = 8;
 const MAGIC: i64 = 0;
 const AVAILABLE: i64 = 8;
-const COUNTS: std::ops::Range<i64> = 16..64;
+const COUNTS: core::ops::Range<i64> = 16..64;
 
 /// One instruction of a listing.
 #[derive(Clone, Debug)]
