@@ -19,8 +19,20 @@ use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::bucket::Conduct;
 
 /// One moved thread's state.
+///
+/// The words that every call touches lie near the end: a load right after a
+/// store to the same place of another page waits for it (processors compare the
+/// low twelve bits first), and callers' buffers often begin where a page does.
 #[repr(C, align(4096))]
 pub(crate) struct Page {
+    /// The generator.
+    pub(super) crng: Crng,
+    /// The vDSO's own state, opaque to us.
+    pub(super) vdso: [u8; vdso::STATE_MAX],
+    /// The epoch that the vDSO's state belongs to.
+    pub(super) vdso_epoch: u64,
+    /// Lets the words below start on a cache line.
+    _pad: [u8; 56],
     /// The epoch that seeded it; gone when the page was wiped or dropped.
     pub(super) magic: u64,
     /// How many bytes of the buffer are not handed out yet.
@@ -40,19 +52,13 @@ pub(crate) struct Page {
     pub(super) noted_bytes: u64,
     /// The row of that call site, and one.
     pub(super) noted_row: u64,
-    /// Lets the buffer start on a cache line.
-    _pad: [u8; 24],
-    /// The epoch that the vDSO's state below belongs to.
-    pub(super) vdso_epoch: u64,
-    /// The vDSO's own state, opaque to us.
-    pub(super) vdso: [u8; vdso::STATE_MAX],
-    /// The generator.
-    pub(super) crng: Crng,
 }
 
 const _: () = assert!(size_of::<Page>() == sys::PAGE && offset_of!(Page, crng) % 64 == 0);
-// What every call touches lies in the first line.
-const _: () = assert!(offset_of!(Page, counts) + offset_of!(Private, calls) + 5 * 8 <= 64);
+/// Where the line of words that every call touches starts.
+const HOT: usize = 3520;
+const _: () = assert!(offset_of!(Page, magic) == HOT && HOT % 64 == 0);
+const _: () = assert!(offset_of!(Page, counts) + offset_of!(Private, calls) + 5 * 8 <= HOT + 64);
 
 /// As many pages as there can be threads with one at the same time; threads
 /// beyond that stay on the kernel. Links live here, outside the pages, because
