@@ -125,8 +125,9 @@ pub(crate) unsafe fn getrandom(
     if !plain(dest, len) {
         return fall_through(len, door, Reason::Pointer);
     }
-    // A short buffer is a moved thread's: there is nothing to judge.
-    let judged = if so_far == Take::Short {
+    // A short buffer is a moved thread's, or one's that was forgiven: for the first,
+    // there is nothing to judge.
+    let judged = if so_far == Take::Short && matches!(thread::standing(), Standing::Moved) {
         moved(len, door, caller)
     } else {
         judge(mode, len, door, caller)

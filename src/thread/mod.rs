@@ -266,12 +266,17 @@ pub(crate) enum Standing {
 }
 
 pub(crate) fn standing() -> Standing {
+    let tls = Tls::here();
     // SAFETY: this thread's own words.
-    match unsafe { Tls::home(Tls::here()) } {
-        tls::LIGHT => Standing::Light,
-        tls::NEVER => Standing::Never,
-        tls::NOTED => Standing::Noted,
-        _ => Standing::Moved,
+    unsafe {
+        match Tls::home(tls) {
+            // It was forgiven, and a call that this is nested in has its page.
+            tls::LIGHT | tls::NOTED if (*tls).number != 0 && !Tls::is_idle(tls) => Standing::Never,
+            tls::LIGHT => Standing::Light,
+            tls::NEVER => Standing::Never,
+            tls::NOTED => Standing::Noted,
+            _ => Standing::Moved,
+        }
     }
 }
 
@@ -315,6 +320,16 @@ pub(crate) fn move_here() -> bool {
         if !STARTED.load(Ordering::Relaxed) {
             return false;
         }
+        if let Some(owned) = page::of((*tls).number) {
+            // Forgiven before: the page is still this thread's, and idle (`standing`).
+            let page = owned.page as usize;
+            let turned =
+                Tls::turn_home(tls, tls::LIGHT, page) || Tls::turn_home(tls, tls::NOTED, page);
+            if turned {
+                stats::count_move();
+            }
+            return turned;
+        }
         if !Tls::turn_home(tls, tls::LIGHT, tls::NEVER)
             && !Tls::turn_home(tls, tls::NOTED, tls::NEVER)
         {
@@ -335,7 +350,7 @@ pub(crate) fn move_here() -> bool {
             page::give_back(owned);
             return false;
         }
-        (*tls).number = owned.number;
+        (*tls).number = owned.number + 1;
         stats::count_move();
         fence();
         Tls::set_home(tls, owned.page as usize);
@@ -384,30 +399,19 @@ fn will_end(tls: *mut Tls, owned: Owned) -> bool {
 /// find the thread on the kernel.
 unsafe extern "C" fn end(_number: *mut c_void) {
     let tls = Tls::here();
-    // SAFETY: this thread's own words; whatever call was in flight never returns.
-    unsafe { leave(tls, tls::NEVER) };
-}
-
-/// Gives this thread's page back, if it has one, and sets where it stands then.
-///
-/// # Safety
-/// Nobody uses the page: its slot is taken, or its user is gone.
-unsafe fn leave(tls: *mut Tls, home: usize) {
-    // SAFETY: the caller's contract.
+    // SAFETY: this thread's own words; whatever call was in flight never returns,
+    // so nobody uses the page.
     unsafe {
-        let page = Tls::home(tls) as *mut Page;
-        let owned = Owned {
-            page,
-            number: (*tls).number,
-        };
         Tls::take_slot(tls);
         Tls::set_home(tls, tls::NEVER);
         fence();
-        if page as usize > tls::NOTED {
-            stats::retire(&read_volatile(&raw const (*page).counts));
-            page::give_back(owned);
-        }
-        Tls::set_home(tls, home);
+        let Some(owned) = page::of((*tls).number) else {
+            return;
+        };
+        (*tls).number = 0;
+        fence();
+        stats::retire(&read_volatile(&raw const (*owned.page).counts));
+        page::give_back(owned);
     }
 }
 
@@ -419,6 +423,12 @@ pub(crate) fn forgives() -> bool {
 
 /// OWNPOOL_FORGIVE_SECS: returns a thread that has behaved lightly for so long
 /// to the kernel. Looked at when a call leaves the fast path.
+///
+/// The page is erased, so that the fast path finds nothing in it, but stays this
+/// thread's and in its slot until the thread ends: if this is a signal handler that
+/// fell between the two accesses of [`Tls::take_slot`], the call that it interrupted
+/// has the page in hand and goes on with it. On the free list, another thread could
+/// have it by then.
 #[cold]
 pub(crate) fn forgive(policy: &bucket::Policy) -> bool {
     let forgive_ms = LIMITS.forgive_ms.load(Ordering::Relaxed);
@@ -426,7 +436,7 @@ pub(crate) fn forgive(policy: &bucket::Policy) -> bool {
         return false;
     };
     let tls = Tls::here();
-    // SAFETY: as in `take`; the page is given back only with its slot taken.
+    // SAFETY: as in `take`; the page is erased only with its slot taken.
     unsafe {
         let page = Tls::take_slot(tls);
         if page.is_null() {
@@ -437,14 +447,14 @@ pub(crate) fn forgive(policy: &bucket::Policy) -> bool {
         write_volatile(&raw mut (*page).conduct_bytes, bytes);
         let forgiven = (*page).conduct.note(policy, since, now_ms) >= forgive_ms;
         if forgiven {
-            if KEY.load(Ordering::Relaxed) >= 0 {
-                real::pthread_setspecific(KEY.load(Ordering::Relaxed) as c_uint, core::ptr::null());
-            }
+            stats::retire(&read_volatile(&raw const (*page).counts));
+            page::erase(page);
             (*tls).bucket = bucket::Bucket::default();
-            leave(tls, tls::LIGHT);
-        } else {
-            Tls::put_slot(tls, page);
+            fence();
+            Tls::set_home(tls, tls::LIGHT);
         }
+        fence();
+        Tls::put_slot(tls, page);
         forgiven
     }
 }

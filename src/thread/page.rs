@@ -98,6 +98,13 @@ pub(super) fn take() -> Result<Owned, NoPage> {
     Ok(Owned { page, number })
 }
 
+/// The page that a thread has by `number` plus 1; 0: none.
+pub(super) fn of(number_plus_1: u32) -> Option<Owned> {
+    let number = number_plus_1.checked_sub(1)?;
+    let page = ADDRESS.get(number as usize)?.load(Ordering::Acquire) as *mut Page;
+    (!page.is_null()).then_some(Owned { page, number })
+}
+
 /// Erases a page and lets another thread have it.
 ///
 /// # Safety
