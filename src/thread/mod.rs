@@ -320,20 +320,17 @@ pub(crate) fn move_here() -> bool {
         if !STARTED.load(Ordering::Relaxed) {
             return false;
         }
-        if let Some(owned) = page::of((*tls).number) {
-            // Forgiven before: the page is still this thread's, and idle (`standing`).
-            let page = owned.page as usize;
-            let turned =
-                Tls::turn_home(tls, tls::LIGHT, page) || Tls::turn_home(tls, tls::NOTED, page);
-            if turned {
-                stats::count_move();
-            }
-            return turned;
-        }
         if !Tls::turn_home(tls, tls::LIGHT, tls::NEVER)
             && !Tls::turn_home(tls, tls::NOTED, tls::NEVER)
         {
             return false;
+        }
+        // After the turn: before it, a handler could still have moved the thread.
+        if let Some(owned) = page::of((*tls).number) {
+            // Forgiven before: the page is still this thread's, and in its slot.
+            stats::count_move();
+            Tls::set_home(tls, owned.page as usize);
+            return true;
         }
         if READY.load(Ordering::Relaxed) == NO || !has_end(tls) {
             return false;
