@@ -399,8 +399,10 @@ unsafe extern "C" fn end(_number: *mut c_void) {
     // SAFETY: this thread's own words; whatever call was in flight never returns,
     // so nobody uses the page.
     unsafe {
-        Tls::take_slot(tls);
+        // In this order: a handler in between could otherwise put a page in the slot.
         Tls::set_home(tls, tls::NEVER);
+        fence();
+        Tls::take_slot(tls);
         fence();
         let Some(owned) = page::of((*tls).number) else {
             return;
