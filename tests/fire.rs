@@ -1,6 +1,14 @@
 //! Twelve seconds under fire, in every kind of page: draws of all sizes in three threads,
 //! a 100 us timer signal in each whose handler draws and forks, and the state pages dropped
 //! all the while. What is checked, and at which odds, stands in `tests/c/fire.c`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::std_instead_of_core,
+    reason = "a test that cannot go on ends where it stands"
+)]
 
 mod support;
 

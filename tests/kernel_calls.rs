@@ -6,6 +6,14 @@
 //! call for call. Then every call of that list is refused in turn (ENOSYS, EAGAIN, and a
 //! getrandom that gives 16 of 32 bytes and says so): the program must go on with right
 //! results and strong, different bytes, which it checks itself (`tests/c/kernel_calls.c`).
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::std_instead_of_core,
+    reason = "a test that cannot go on ends where it stands"
+)]
 
 mod support;
 #[path = "support/trace.rs"]

@@ -16,6 +16,14 @@
 //! d store to the caller, w store `available`, m load the magic, c count, f and g forget
 //! `available` and the magic, p put the slot back. Each l has its e, in the same place, and
 //! its d.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::std_instead_of_core,
+    reason = "a test that cannot go on ends where it stands"
+)]
 
 mod support;
 

@@ -6,6 +6,14 @@
 //! at every instruction; those that make much keystream at every so many of them, from an
 //! offset that differs from run to run and is printed with a failure. `OWNPOOL_TEST_FULL=1`
 //! goes through all of them at every instruction, which takes half an hour.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::std_instead_of_core,
+    reason = "a test that cannot go on ends where it stands"
+)]
 
 mod support;
 

@@ -107,6 +107,10 @@ pub(crate) fn run(command: &mut Command, mut answer: impl FnMut(&Call) -> Option
             _ => Ok(()),
         });
     }
+    #[allow(
+        clippy::zombie_processes,
+        reason = "`follow` waits for it, and for its children"
+    )]
     let child = command.spawn().expect("the program starts");
     let first = child.id() as i32;
     let (finished, watched) = mpsc::channel::<()>();
