@@ -346,8 +346,8 @@ fn in_order(letters: &str, returns: bool) -> bool {
     }
     match (rest.strip_prefix("wm"), returns) {
         (Some(counts), true) => counts.starts_with('c') && counts.trim_start_matches('c') == "p",
-        // Forgetting looks at the counts, to set them right.
-        (Some(forgets), false) => forgets.replace(['c', 'a', 'm'], "") == "fgp",
+        // Forgetting looks at count, amount and magic, to set the count right.
+        (Some(forgets), false) => forgets == "camfcgp",
         _ => false,
     }
 }

@@ -15,7 +15,7 @@ use crate::apart::Apart;
 use crate::bucket::Policy;
 use crate::settings::{Mode, Settings};
 use crate::stats::{self, Door, Reason};
-use crate::thread::{self, SMALL, Take, Tls};
+use crate::thread::{self, SMALL, Standing, Take, Tls};
 use crate::{probes, real};
 use core::ffi::{c_uint, c_void};
 use core::iter;
@@ -131,8 +131,9 @@ pub(crate) unsafe fn getrandom(
     if !plain(dest, len) {
         return fall_through(len, door, Reason::Pointer);
     }
-    // A short buffer is a moved thread's: there is nothing to judge.
-    let judged = if so_far == Take::Short {
+    // A short buffer is a moved thread's, or one's that was forgiven: for the first,
+    // there is nothing to judge.
+    let judged = if so_far == Take::Short && matches!(thread::standing(), Standing::Moved) {
         judge::moved(len, door, caller)
     } else {
         judge::judge(mode, len, door, caller)

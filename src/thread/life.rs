@@ -60,6 +60,13 @@ pub(crate) fn move_here() -> bool {
         {
             return false;
         }
+        // After the turn: before it, a handler could still have moved the thread.
+        if let Some(owned) = page::of((*tls).number) {
+            // Forgiven before: the page is still this thread's, and in its slot.
+            stats::count_move();
+            Tls::set_home(tls, owned.page as usize);
+            return true;
+        }
         if READY.load(Ordering::Relaxed) >= NO || !has_end(tls) {
             return false;
         }
@@ -75,7 +82,7 @@ pub(crate) fn move_here() -> bool {
             page::give_back(owned);
             return false;
         }
-        (*tls).number = owned.number;
+        (*tls).number = owned.number + 1;
         stats::count_move();
         fence();
         Tls::set_home(tls, owned.page as usize);
@@ -134,31 +141,22 @@ fn will_end(tls: *mut Tls, owned: Owned) -> bool {
 /// find the thread on the kernel.
 unsafe extern "C" fn end(_number: *mut c_void) {
     let tls = Tls::here();
-    // SAFETY: this thread's own words; whatever call was in flight never returns.
-    unsafe { leave(tls, tls::NEVER) };
-}
-
-/// Gives this thread's page back, if it has one, and sets where it stands then.
-///
-/// # Safety
-/// Nobody uses the page: its slot is taken, or its user is gone.
-unsafe fn leave(tls: *mut Tls, home: usize) {
-    // SAFETY: the caller's contract.
+    // SAFETY: this thread's own words; whatever call was in flight never returns,
+    // so nobody uses the page.
     unsafe {
-        let page = Tls::home(tls) as *mut Page;
-        let owned = Owned {
-            page,
-            number: (*tls).number,
-        };
-        Tls::take_slot(tls);
+        // In this order: a handler in between could otherwise put a page in the slot.
         Tls::set_home(tls, tls::NEVER);
         fence();
-        if page as usize > tls::NOTED {
-            page::note_rest(page);
-            stats::retire(&page::counts(page));
-            page::give_back(owned);
-        }
-        Tls::set_home(tls, home);
+        Tls::take_slot(tls);
+        fence();
+        let Some(owned) = page::of((*tls).number) else {
+            return;
+        };
+        (*tls).number = 0;
+        fence();
+        page::note_rest(owned.page);
+        stats::retire(&page::counts(owned.page));
+        page::give_back(owned);
     }
 }
 
@@ -170,6 +168,12 @@ pub(crate) fn forgives() -> bool {
 
 /// OWNPOOL_FORGIVE_SECS: returns a thread that has behaved lightly for so long
 /// to the kernel. Looked at when a call leaves the fast path.
+///
+/// The page is erased, so that the fast path finds nothing in it, but stays this
+/// thread's and in its slot until the thread ends: if this is a signal handler that
+/// fell between the two accesses of [`Tls::take_slot`], the call that it interrupted
+/// has the page in hand and goes on with it. On the free list, another thread could
+/// have it by then.
 #[cold]
 pub(crate) fn forgive(policy: &bucket::Policy) -> bool {
     let forgive_ms = LIMITS.forgive_ms.load(Ordering::Relaxed);
@@ -177,7 +181,7 @@ pub(crate) fn forgive(policy: &bucket::Policy) -> bool {
         return false;
     };
     let tls = Tls::here();
-    // SAFETY: as in `take`; the page is given back only with its slot taken.
+    // SAFETY: as in `take`; the page is erased only with its slot taken.
     unsafe {
         let page = Tls::take_slot(tls);
         if page.is_null() {
@@ -188,14 +192,15 @@ pub(crate) fn forgive(policy: &bucket::Policy) -> bool {
         write_volatile(&raw mut (*page).conduct_bytes, bytes);
         let forgiven = (*page).conduct.note(policy, since, now_ms) >= forgive_ms;
         if forgiven {
-            if KEY.load(Ordering::Relaxed) >= 0 {
-                real::pthread_setspecific(KEY.load(Ordering::Relaxed) as c_uint, core::ptr::null());
-            }
+            page::note_rest(page);
+            stats::retire(&page::counts(page));
+            page::erase(page);
             (*tls).bucket = bucket::Bucket::default();
-            leave(tls, tls::LIGHT);
-        } else {
-            Tls::put_slot(tls, page);
+            fence();
+            Tls::set_home(tls, tls::LIGHT);
         }
+        fence();
+        Tls::put_slot(tls, page);
         forgiven
     }
 }

@@ -299,12 +299,17 @@ pub(crate) enum Standing {
 }
 
 pub(crate) fn standing() -> Standing {
+    let tls = Tls::here();
     // SAFETY: this thread's own words.
-    match unsafe { Tls::home(Tls::here()) } {
-        tls::LIGHT => Standing::Light,
-        tls::NEVER => Standing::Never,
-        tls::NOTED => Standing::Noted,
-        _ => Standing::Moved,
+    unsafe {
+        match Tls::home(tls) {
+            // It was forgiven, and a call that this is nested in has its page.
+            tls::LIGHT | tls::NOTED if (*tls).number != 0 && !Tls::is_idle(tls) => Standing::Never,
+            tls::LIGHT => Standing::Light,
+            tls::NEVER => Standing::Never,
+            tls::NOTED => Standing::Noted,
+            _ => Standing::Moved,
+        }
     }
 }
 

@@ -57,7 +57,7 @@ pub(crate) struct Page {
 const _: () = assert!(size_of::<Page>() == sys::PAGE && offset_of!(Page, crng) % 64 == 0);
 /// Where the line of words that every call touches starts.
 const HOT: usize = 3520;
-const _: () = assert!(offset_of!(Page, magic) == HOT && HOT % 64 == 0);
+const _: () = assert!(offset_of!(Page, magic) == HOT && HOT.is_multiple_of(64));
 const _: () = assert!(offset_of!(Page, counts) + offset_of!(Private, calls) + 5 * 8 <= HOT + 64);
 
 /// As many pages as there can be threads with one at the same time; threads
@@ -105,6 +105,13 @@ pub(super) fn take() -> Result<Owned, NoPage> {
     };
     address.store(page as usize, Ordering::Release);
     Ok(Owned { page, number })
+}
+
+/// The page that a thread has by `number` plus 1; 0: none.
+pub(super) fn of(number_plus_1: u32) -> Option<Owned> {
+    let number = number_plus_1.checked_sub(1)?;
+    let page = ADDRESS.get(number as usize)?.load(Ordering::Acquire) as *mut Page;
+    (!page.is_null()).then_some(Owned { page, number })
 }
 
 /// Erases a page and lets another thread have it.

@@ -21,11 +21,12 @@ pub(crate) struct Tls {
     /// Where this thread stands: [`LIGHT`], [`NEVER`], [`NOTED`], or the address
     /// of its page, fixed from then on.
     pub(super) home: usize,
-    /// Equal to `home` when the page is idle, null while a call is in flight.
+    /// The page when it is idle, null while a call is in flight.
     slot: *mut Page,
     /// A light thread's level.
     pub(crate) bucket: Bucket,
-    /// The number of the page, for giving it back.
+    /// The number of this thread's page plus 1; 0: it has none. A thread that was
+    /// forgiven keeps its page.
     pub(super) number: u32,
     _unused: u32,
 }
@@ -77,8 +78,9 @@ impl Tls {
     ///
     /// Not one atomic instruction, which costs 5 ns: only this thread and its own
     /// signal handlers use the word. A handler that falls between the two
-    /// accesses finds the page idle, uses it and leaves it idle; whatever it did
-    /// to the page, we have not looked at the page yet.
+    /// accesses finds the page idle, uses it and leaves it idle, and this thread's
+    /// until the thread ends; whatever it did to the page, we have not looked at
+    /// the page yet.
     ///
     /// # Safety
     /// `this` is from [`Tls::here`] on this thread.
@@ -101,6 +103,16 @@ impl Tls {
     pub(super) unsafe fn put_slot(this: *mut Tls, page: *mut Page) {
         // SAFETY: the caller's contract.
         unsafe { ptr::write_volatile(&raw mut (*this).slot, page) }
+    }
+
+    /// Whether the page is in its slot: there is one, and no call in flight.
+    ///
+    /// # Safety
+    /// `this` is from [`Tls::here`] on this thread.
+    #[inline]
+    pub(super) unsafe fn is_idle(this: *mut Tls) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { !ptr::read_volatile(&raw const (*this).slot).is_null() }
     }
 
     /// Where this thread stands.
