@@ -78,7 +78,7 @@ pub(crate) fn move_here() -> bool {
         fence();
         Tls::set_home(tls, owned.page as usize);
         fence();
-        Tls::put_slot(tls, owned.page);
+        Tls::put_slot(tls);
         true
     }
 }
@@ -192,7 +192,7 @@ pub(crate) fn forgive(policy: &bucket::Policy) -> bool {
             (*tls).bucket = bucket::Bucket::default();
             leave(tls, tls::LIGHT);
         } else {
-            Tls::put_slot(tls, page);
+            Tls::put_slot(tls);
         }
         forgiven
     }

@@ -1,11 +1,11 @@
 //! This thread's generator: take, copy, erase, post-check.
 //!
 //! The in-flight protocol, in the order in which it is safe against signal
-//! handlers that draw, fork or jump away, and against pages that are wiped (fork)
-//! or dropped (memory pressure) at any moment:
+//! handlers that draw, fork, jump away or change to another user-level thread, and
+//! against pages that are wiped (fork) or dropped (memory pressure) at any moment:
 //!
-//! 1. load the slot and leave null in its place: a nested call sees null and
-//!    goes straight to the kernel;
+//! 1. take the slot, in one instruction: a nested call finds it taken and goes
+//!    straight to the kernel;
 //! 2. only then read how much is available: a handler that ran before 1 may have
 //!    used the page;
 //! 3. load the bytes, erase them, then store them to the caller, chunk by chunk;
@@ -129,7 +129,7 @@ unsafe fn take_by(len: usize, door: Door, move_out: impl FnOnce(*mut u8)) -> Tak
         fence();
         let available = read_volatile(&raw const (*page).available); // 2
         if len as u64 > available {
-            Tls::put_slot(tls, page);
+            Tls::put_slot(tls);
             return Take::Short;
         }
         let left = available - len as u64;
@@ -139,12 +139,12 @@ unsafe fn take_by(len: usize, door: Door, move_out: impl FnOnce(*mut u8)) -> Tak
         if read_volatile(&raw const (*page).magic) != current_epoch() {
             // 5
             forget(page);
-            Tls::put_slot(tls, page);
+            Tls::put_slot(tls);
             return Take::Lost;
         }
         count(page, len, door);
         fence();
-        Tls::put_slot(tls, page); // 6
+        Tls::put_slot(tls); // 6
         Take::Done
     }
 }
@@ -177,7 +177,7 @@ unsafe fn with_page(
             Err(_) => forget(page),
         }
         fence();
-        Tls::put_slot(tls, page);
+        Tls::put_slot(tls);
         outcome
     }
 }
@@ -271,7 +271,7 @@ pub(crate) unsafe fn fill_by_vdso(
             count(page, done, door);
         }
         fence();
-        Tls::put_slot(tls, page);
+        Tls::put_slot(tls);
         done
     }
 }
