@@ -159,8 +159,11 @@ pub(crate) unsafe fn getrandom(
     }
 }
 
+/// Counted are at most the bytes that the kernel gives at once: a length may be
+/// anything, and one of -1 would make the sum smaller.
 #[inline]
 fn fall_through(len: usize, door: Door, reason: Reason) -> Outcome {
+    let len = len.min(LONGEST);
     stats::count_kernel(Tls::here() as usize, door, len, reason);
     if !matches!(reason, Reason::Light | Reason::Mode | Reason::Observed) {
         probes::fell_through(reason, len);
