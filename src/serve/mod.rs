@@ -141,9 +141,9 @@ pub(crate) unsafe fn getrandom(
         return fall_through(len, door, reason);
     }
     // glibc before 2.41 makes getrandom a cancellation point, and a thread that
-    // loops on it must stay cancellable; its relatives are none. Before the slot
-    // is taken: this may not return.
-    if door == Door::Getrandom {
+    // loops on it must stay cancellable, and so by ownpool_getrandom; its relatives
+    // are none. Before the slot is taken: this may not return.
+    if matches!(door, Door::Getrandom | Door::Api) {
         real::testcancel();
     }
     // SAFETY: the caller's contract; the range is plain.
