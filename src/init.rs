@@ -46,10 +46,7 @@ unsafe extern "C" fn start(argc: c_int, argv: *const *const c_char, envp: *const
     thread::start(&settings, on_first_stack(argv as usize));
     if settings.mode != Mode::Off {
         for fd in 0..=2 {
-            urandom::hint(
-                fd,
-                sys::identity(fd).is_ok_and(|identity| identity.is_urandom()),
-            );
+            urandom::look(fd);
         }
         report::start(&settings, if argv0.is_empty() { started_by } else { argv0 });
     }

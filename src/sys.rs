@@ -150,6 +150,15 @@ pub(crate) fn identity(fd: c_int) -> Result<Identity, Errno> {
     })
 }
 
+/// Whether a descriptor may be read from: a read of no bytes, which a device
+/// answers at once. Write-only ones and those of O_PATH refuse.
+pub(crate) fn readable(fd: c_int) -> bool {
+    let nothing = core::ptr::dangling_mut::<u8>() as usize;
+    // SAFETY: no bytes are written.
+    let answer = unsafe { call(libc::SYS_read, [fd as usize, nothing, 0, 0, 0, 0]) };
+    answer == Ok(0)
+}
+
 /// ioctl(RNDGETENTCNT), random(4): succeeds on the random devices, ENOTTY elsewhere.
 ///
 /// # Safety

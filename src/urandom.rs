@@ -9,7 +9,7 @@
 //! kernel's own, of this moment, for files, pipes, sockets and every device but
 //! one: /dev/random, or a write-only urandom, put behind our back on a number that
 //! was asked before, may be taken for urandom, and harms nobody. Must never ask with any
-//! call but fstat and ioctl, or trust a path. `hooks` hint, `serve` asks.
+//! call but fstat, ioctl and, once, a read of no bytes, or trust a path. `hooks` hint, `serve` asks.
 
 use crate::{confine, sys};
 use core::ffi::{c_int, c_void};
@@ -102,7 +102,13 @@ pub(crate) fn unsure(fd: c_int) -> bool {
 #[cold]
 pub(crate) fn make_sure(fd: c_int) -> bool {
     UNSURE.fetch_and(!(1 << fd), Relaxed);
-    let yes = sys::identity(fd).is_ok_and(|identity| identity.is_urandom());
+    look(fd)
+}
+
+/// Asks about a number that nothing is known of, for its hint. A shell may have
+/// put a urandom there that is only to be written to.
+pub(crate) fn look(fd: c_int) -> bool {
+    let yes = sys::identity(fd).is_ok_and(|identity| identity.is_urandom()) && sys::readable(fd);
     hint(fd, yes);
     yes
 }

@@ -223,6 +223,21 @@ fn every_entry_is_counted_exactly() {
 }
 
 #[test]
+fn lengths_beyond_anything_do_not_overflow_the_count() {
+    let place = Place::new();
+    let report = place.report(&mut place.draws(&["beyond"]));
+    // The most that one request gives (MAX_RW_COUNT), three times.
+    numbers(
+        &report,
+        &[
+            ("/kernel/calls", 3),
+            ("/kernel/bytes", 3 * 0x7fff_f000),
+            ("/fell_through/pointer", 3),
+        ],
+    );
+}
+
+#[test]
 fn entries_add_up_in_every_mode() {
     let place = Place::new();
     let path = place.path("report");

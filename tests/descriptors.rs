@@ -48,6 +48,27 @@ fn a_number_is_what_the_kernel_says_it_is_now() {
     }
 }
 
+#[test]
+fn a_urandom_that_is_only_written_to_refuses() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = support::compile_c(folder.path(), "write_only", &[]);
+    let device = || {
+        let mut options = std::fs::File::options();
+        options
+            .write(true)
+            .open("/dev/urandom")
+            .expect("the device")
+    };
+    let said = support::ran(support::bare(&program).stdin(device()));
+    assert_eq!((said.status, said.stderr), (0, "ok\n".into()));
+    for mode in ["auto", "always", "vdso", "observe"] {
+        let mut command = support::preloaded(&program);
+        command.env("OWNPOOL_MODE", mode).stdin(device());
+        let said = support::ran(&mut command);
+        assert_eq!((said.status, said.stderr), (0, "ok\n".into()), "{mode}");
+    }
+}
+
 fn said_combinations(said: &str) -> u64 {
     said.split(' ')
         .next()

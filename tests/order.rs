@@ -6,13 +6,13 @@
 //!
 //! ```text
 //! not for us                             (nothing)
-//! no page, or a call in flight           s n
-//! too little left                        s n a p
-//! answered                               s n a (l+ e+ d+)* w m c+ p
-//! wiped, dropped or of an older epoch    s n a (l+ e+ d+)* w m f g p
+//! no page, or a call in flight           t
+//! too little left                        t h a p
+//! answered                               t h a (l+ e+ d+)* w m c+ p
+//! wiped, dropped or of an older epoch    t h a (l+ e+ d+)* w m c a m f c g p
 //! ```
 //!
-//! s load slot, n store null there, a load `available`, l load from the buffer, e erase it,
+//! t take the slot, h load home, a load `available`, l load from the buffer, e erase it,
 //! d store to the caller, w store `available`, m load the magic, c count, f and g forget
 //! `available` and the magic, p put the slot back. Each l has its e, in the same place, and
 //! its d.
@@ -29,8 +29,9 @@ mod support;
 use std::collections::HashMap;
 use std::process::Command;
 
-/// `Tls::slot`, `Page::magic`, `Page::available`, and the counts, which end with the
+/// `Tls::home`, `Tls::idle`, `Page::magic`, `Page::available`, and the counts, which end with the
 /// same cache line: the offsets that `src/thread/{tls,page}.rs` assert.
+const HOME: i64 = 0;
 const SLOT: i64 = 8;
 const HOT: i64 = 3520;
 const MAGIC: i64 = HOT;
@@ -243,8 +244,8 @@ fn step(instruction: &Instruction, path: &mut Path) -> Result<(), String> {
     } else if first.contains('[') {
         let zero = second == "0x0" || held(second) == Some(Holds::Zero);
         match leads(first) {
-            Some((Holds::Tls, SLOT, _)) if zero => letter = Some('n'),
-            Some((Holds::Tls, SLOT, _)) if held(second) == Some(Holds::Page) => letter = Some('p'),
+            Some((Holds::Tls, SLOT, _)) if name == "shr" => letter = Some('t'),
+            Some((Holds::Tls, SLOT, _)) if second == "0x1" => letter = Some('p'),
             Some((Holds::Page, MAGIC, _)) if only_reads_first => letter = Some('m'),
             Some((Holds::Page, MAGIC, _)) if zero => letter = Some('g'),
             Some((Holds::Page, AVAILABLE, _)) if only_reads_first => letter = Some('a'),
@@ -272,8 +273,8 @@ fn step(instruction: &Instruction, path: &mut Path) -> Result<(), String> {
         now = Some(Holds::ThreadPointer);
     } else if second.contains('[') {
         now = match leads(second) {
-            Some((Holds::Tls, SLOT, _)) => {
-                letter = Some('s');
+            Some((Holds::Tls, HOME, _)) => {
+                letter = Some('h');
                 Some(Holds::Page)
             }
             Some((Holds::Page, AVAILABLE, _)) => {
@@ -327,10 +328,10 @@ fn step(instruction: &Instruction, path: &mut Path) -> Result<(), String> {
 
 /// Whether a string of accesses is one of those above.
 fn in_order(letters: &str, returns: bool) -> bool {
-    if !returns && ["", "sn", "snap"].contains(&letters) {
+    if !returns && ["", "t", "thap"].contains(&letters) {
         return true;
     }
-    let Some(mut rest) = letters.strip_prefix("sna") else {
+    let Some(mut rest) = letters.strip_prefix("tha") else {
         return false;
     };
     while rest.starts_with('l') {
@@ -392,7 +393,8 @@ fn any_other_order_is_noticed() {
         .filter(|&at| {
             let name = &code[at].name;
             let reaches = |operand: &String| operand.contains('[') && !operand.contains("rip");
-            code[at].operands.iter().any(reaches) && !["lea", "nop", "cs"].contains(&name.as_str())
+            code[at].operands.iter().any(reaches)
+                && !["lea", "nop", "cs", "data16"].contains(&name.as_str())
         })
         .collect();
     assert!(accesses.len() > 50, "{} accesses", accesses.len());

@@ -59,6 +59,7 @@ fn no_room_for_a_page() {
 #[test]
 fn deferred_cancellation() {
     ends_well("cancel", "ok\n");
+    ends_well("cancel_api", "ok\n");
 }
 
 #[test]

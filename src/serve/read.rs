@@ -67,6 +67,7 @@ pub(crate) unsafe fn read(fd: c_int, wanted: &impl Pieces, caller: usize) -> Out
     let mut first_len = 0;
     for (dest, piece) in wanted.pieces() {
         if !plain(dest.cast(), piece) {
+            let len = len.saturating_add(piece);
             return fall_through(len, Door::Read, Reason::Pointer);
         }
         if len == 0 {

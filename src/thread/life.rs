@@ -62,9 +62,11 @@ pub(crate) fn move_here() -> bool {
         }
         // After the turn: before it, a handler could still have moved the thread.
         if let Some(owned) = page::of((*tls).number) {
-            // Forgiven before: the page is still this thread's, and in its slot.
+            // Forgiven before: the page is still this thread's.
             stats::count_move();
             Tls::set_home(tls, owned.page as usize);
+            fence();
+            Tls::put_slot(tls);
             return true;
         }
         if READY.load(Ordering::Relaxed) >= NO || !has_end(tls) {
@@ -87,7 +89,7 @@ pub(crate) fn move_here() -> bool {
         fence();
         Tls::set_home(tls, owned.page as usize);
         fence();
-        Tls::put_slot(tls, owned.page);
+        Tls::put_slot(tls);
         true
     }
 }
@@ -147,7 +149,7 @@ unsafe extern "C" fn end(_number: *mut c_void) {
         // In this order: a handler in between could otherwise put a page in the slot.
         Tls::set_home(tls, tls::NEVER);
         fence();
-        Tls::take_slot(tls);
+        let _ = Tls::take_slot(tls);
         fence();
         let Some(owned) = page::of((*tls).number) else {
             return;
@@ -169,11 +171,8 @@ pub(crate) fn forgives() -> bool {
 /// OWNPOOL_FORGIVE_SECS: returns a thread that has behaved lightly for so long
 /// to the kernel. Looked at when a call leaves the fast path.
 ///
-/// The page is erased, so that the fast path finds nothing in it, but stays this
-/// thread's and in its slot until the thread ends: if this is a signal handler that
-/// fell between the two accesses of [`Tls::take_slot`], the call that it interrupted
-/// has the page in hand and goes on with it. On the free list, another thread could
-/// have it by then.
+/// The page is erased, and kept for the thread until it ends: whoever was heavy
+/// once may be again.
 #[cold]
 pub(crate) fn forgive(policy: &bucket::Policy) -> bool {
     let forgive_ms = LIMITS.forgive_ms.load(Ordering::Relaxed);
@@ -183,25 +182,26 @@ pub(crate) fn forgive(policy: &bucket::Policy) -> bool {
     let tls = Tls::here();
     // SAFETY: as in `take`; the page is erased only with its slot taken.
     unsafe {
-        let page = Tls::take_slot(tls);
-        if page.is_null() {
+        let Some(page) = Tls::take_slot(tls) else {
             return false;
-        }
+        };
         let bytes = page::handed_out(page);
         let since = bytes.saturating_sub(read_volatile(&raw const (*page).conduct_bytes));
         write_volatile(&raw mut (*page).conduct_bytes, bytes);
         let forgiven = (*page).conduct.note(policy, since, now_ms) >= forgive_ms;
-        if forgiven {
-            page::note_rest(page);
-            stats::retire(&page::counts(page));
-            page::erase(page);
-            (*tls).bucket = bucket::Bucket::default();
-            fence();
-            Tls::set_home(tls, tls::LIGHT);
+        if !forgiven {
+            Tls::put_slot(tls);
+            return false;
         }
+        page::note_rest(page);
+        stats::retire(&page::counts(page));
+        page::erase(page);
+        (*tls).bucket = bucket::Bucket::default();
         fence();
-        Tls::put_slot(tls, page);
-        forgiven
+        // The slot stays taken: there is no page behind a light thread's home. A
+        // thread that is ending is not light again.
+        Tls::turn_home(tls, page as usize, tls::LIGHT);
+        true
     }
 }
 

@@ -1,11 +1,11 @@
 //! This thread's generator: take, copy, erase, post-check.
 //!
 //! The in-flight protocol, in the order in which it is safe against signal
-//! handlers that draw, fork or jump away, and against pages that are wiped (fork)
-//! or dropped (memory pressure) at any moment:
+//! handlers that draw, fork, jump away or change to another user-level thread, and
+//! against pages that are wiped (fork) or dropped (memory pressure) at any moment:
 //!
-//! 1. load the slot and leave null in its place: a nested call sees null and
-//!    goes straight to the kernel;
+//! 1. take the slot, in one instruction: a nested call finds it taken and goes
+//!    straight to the kernel;
 //! 2. only then read how much is available: a handler that ran before 1 may have
 //!    used the page;
 //! 3. load the bytes, erase them, then store them to the caller, chunk by chunk;
@@ -122,14 +122,13 @@ unsafe fn take_by(len: usize, door: Door, move_out: impl FnOnce(*mut u8)) -> Tak
     // SAFETY: a page in the slot is this thread's alone until it is put back;
     // `available` bytes of its buffer are unread, and `len` is at most that.
     unsafe {
-        let page = Tls::take_slot(tls); // 1
-        if page.is_null() {
-            return Take::Absent;
-        }
+        let Some(page) = Tls::take_slot(tls) else {
+            return Take::Absent; // 1
+        };
         fence();
         let available = read_volatile(&raw const (*page).available); // 2
         if len as u64 > available {
-            Tls::put_slot(tls, page);
+            Tls::put_slot(tls);
             return Take::Short;
         }
         let left = available - len as u64;
@@ -139,12 +138,12 @@ unsafe fn take_by(len: usize, door: Door, move_out: impl FnOnce(*mut u8)) -> Tak
         if read_volatile(&raw const (*page).magic) != current_epoch() {
             // 5
             forget(page, page::handed_out(page).wrapping_sub(len as u64));
-            Tls::put_slot(tls, page);
+            Tls::put_slot(tls);
             return Take::Lost;
         }
         count(page, door);
         fence();
-        Tls::put_slot(tls, page); // 6
+        Tls::put_slot(tls); // 6
         Take::Done
     }
 }
@@ -161,10 +160,9 @@ unsafe fn with_page(
     let tls = Tls::here();
     // SAFETY: as in `take`.
     unsafe {
-        let page = Tls::take_slot(tls);
-        if page.is_null() {
+        let Some(page) = Tls::take_slot(tls) else {
             return Err(Reason::Busy);
-        }
+        };
         fence();
         let before = page::handed_out(page);
         let mut outcome = work(page);
@@ -177,7 +175,7 @@ unsafe fn with_page(
             Err(_) => forget(page, before),
         }
         fence();
-        Tls::put_slot(tls, page);
+        Tls::put_slot(tls);
         outcome
     }
 }
@@ -257,10 +255,9 @@ pub(crate) unsafe fn fill_by_vdso(
     // No magic is read or written: the vDSO copes with a wiped or dropped state
     // by itself, and a magic would vouch for a generator that has no seed.
     unsafe {
-        let page = Tls::take_slot(tls);
-        if page.is_null() {
+        let Some(page) = Tls::take_slot(tls) else {
             return Err(Reason::Busy);
-        }
+        };
         fence();
         let mut done = Ok(0);
         for (dest, len) in pieces {
@@ -281,7 +278,7 @@ pub(crate) unsafe fn fill_by_vdso(
             count(page, door);
         }
         fence();
-        Tls::put_slot(tls, page);
+        Tls::put_slot(tls);
         done
     }
 }
@@ -303,8 +300,6 @@ pub(crate) fn standing() -> Standing {
     // SAFETY: this thread's own words.
     unsafe {
         match Tls::home(tls) {
-            // It was forgiven, and a call that this is nested in has its page.
-            tls::LIGHT | tls::NOTED if (*tls).number != 0 && !Tls::is_idle(tls) => Standing::Never,
             tls::LIGHT => Standing::Light,
             tls::NEVER => Standing::Never,
             tls::NOTED => Standing::Noted,

@@ -21,8 +21,8 @@ pub(crate) struct Tls {
     /// Where this thread stands: [`LIGHT`], [`NEVER`], [`NOTED`], or the address
     /// of its page, fixed from then on.
     pub(super) home: usize,
-    /// The page when it is idle, null while a call is in flight.
-    slot: *mut Page,
+    /// 1 when the page is idle, 0 while a call is in flight, or without a page.
+    idle: u64,
     /// A light thread's level.
     pub(crate) bucket: Bucket,
     /// The number of this thread's page plus 1; 0: it has none. A thread that was
@@ -41,7 +41,7 @@ pub(super) const NOTED: usize = 2;
 /// What a light thread costs.
 pub(crate) const BYTES: usize = 40;
 const _: () = assert!(size_of::<Tls>() == BYTES);
-const _: () = assert!(offset_of!(Tls, home) == 0 && offset_of!(Tls, slot) == 8);
+const _: () = assert!(offset_of!(Tls, home) == 0 && offset_of!(Tls, idle) == 8);
 
 global_asm!(
     ".pushsection .tbss.ownpool, \"awT\", @nobits",
@@ -74,45 +74,40 @@ impl Tls {
         here
     }
 
-    /// Step 1 of a call: takes the slot and leaves null. Null: busy, or not moved.
+    /// Step 1 of a call: takes the page, if it is idle. `None`: busy, or not moved.
     ///
-    /// Not one atomic instruction, which costs 5 ns: only this thread and its own
-    /// signal handlers use the word. A handler that falls between the two
-    /// accesses finds the page idle, uses it and leaves it idle, and this thread's
-    /// until the thread ends; whatever it did to the page, we have not looked at
-    /// the page yet.
+    /// Look and take are one instruction, without the lock that costs 5 ns: only
+    /// this thread and its own signal handlers use the word, but a handler may run
+    /// another user-level thread on this one, which draws and is suspended in its
+    /// turn. Between a look and a take of their own it would have used the page.
     ///
     /// # Safety
     /// `this` is from [`Tls::here`] on this thread.
     #[inline(always)]
-    pub(super) unsafe fn take_slot(this: *mut Tls) -> *mut Page {
-        // SAFETY: the caller's contract.
+    pub(super) unsafe fn take_slot(this: *mut Tls) -> Option<*mut Page> {
+        // SAFETY: the caller's contract. Whoever has cleared the bit is alone with
+        // the page, and `home` stays until it is set again.
         unsafe {
-            let page = ptr::read_volatile(&raw const (*this).slot);
-            ptr::write_volatile(&raw mut (*this).slot, ptr::null_mut());
-            page
+            asm!(
+                // Shifts the bit out into the carry flag: 1 becomes 0, 0 stays.
+                "shr dword ptr [{this} + 8], 1",
+                "jnc {busy}",
+                this = in(reg) this,
+                busy = label { return None },
+                options(nostack),
+            );
+            Some(Tls::home(this) as *mut Page)
         }
     }
 
     /// Step 6 of a call: the page is idle again.
     ///
     /// # Safety
-    /// `this` is from [`Tls::here`] on this thread, `page` what
-    /// [`take_slot`](Self::take_slot) gave.
+    /// `this` is from [`Tls::here`] on this thread, whose page was taken, or is new.
     #[inline(always)]
-    pub(super) unsafe fn put_slot(this: *mut Tls, page: *mut Page) {
+    pub(super) unsafe fn put_slot(this: *mut Tls) {
         // SAFETY: the caller's contract.
-        unsafe { ptr::write_volatile(&raw mut (*this).slot, page) }
-    }
-
-    /// Whether the page is in its slot: there is one, and no call in flight.
-    ///
-    /// # Safety
-    /// `this` is from [`Tls::here`] on this thread.
-    #[inline]
-    pub(super) unsafe fn is_idle(this: *mut Tls) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { !ptr::read_volatile(&raw const (*this).slot).is_null() }
+        unsafe { ptr::write_volatile(&raw mut (*this).idle, 1) }
     }
 
     /// Where this thread stands.

@@ -4,6 +4,7 @@
  *   many N        N draws of 16 bytes, all of which must differ (odds below)
  *   five          five draws by every entry, after a mark in the trace
  *   doors         a different number of draws by every entry
+ *   beyond        lengths beyond anything, all refused
  *   threads       two threads that ended, two that are alive at the end, and main
  *   fork          300 draws, then 200 by a child that exits, then 10 more
  *   sites         observe: two call sites, 200 and 300 draws
@@ -35,6 +36,18 @@ static void many(size_t calls)
         note_blocks(table, block, sizeof block);
     }
     CHECK(repeats(table) == 0); /* 100,000 blocks: 2^-95 */
+}
+
+static void beyond(void)
+{
+    /* No address of a program: the kernel refuses before it writes. */
+    char *nowhere = (char *)-4096L;
+    volatile size_t endless = SIZE_MAX;
+    int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+    CHECK(getrandom(nowhere, endless, 0) == -1);
+    CHECK(syscall(SYS_getrandom, nowhere, endless / 2, 0L) == -1);
+    CHECK(read(fd, nowhere, endless) == -1);
+    CHECK(close(fd) == 0);
 }
 
 static void five(void)
@@ -172,6 +185,8 @@ int main(int argc, char **argv)
         five();
     else if (strcmp(what, "doors") == 0)
         doors();
+    else if (strcmp(what, "beyond") == 0)
+        beyond();
     else if (strcmp(what, "threads") == 0)
         threads();
     else if (strcmp(what, "fork") == 0)

@@ -5,6 +5,7 @@
  *   keys        after EARLY_KEYS pthread keys of others: do threads still move?
  *   limit       RLIMIT_AS leaves no room for a page: the kernel answers
  *   cancel      threads that only draw can be cancelled, at once and later
+ *   cancel_api  the same by ownpool_getrandom
  *   async       asynchronous cancellation in mid-draw loses no page's owner
  *   exit        pthread_exit, and detached threads that draw while main ends
  *   main_exits  main leaves by pthread_exit, others draw on
@@ -141,6 +142,8 @@ static void limit(void)
 }
 
 static int started;
+/* What only_draws draws by. */
+static ssize_t (*by)(void *, size_t, unsigned) = getrandom;
 
 static void *only_draws(void *how)
 {
@@ -148,7 +151,7 @@ static void *only_draws(void *how)
     CHECK(pthread_setcanceltype(how ? PTHREAD_CANCEL_ASYNCHRONOUS : PTHREAD_CANCEL_DEFERRED, NULL) == 0);
     for (int call = 0;; call++) {
         /* The table notes but a part; errors would show as -1. */
-        if (getrandom(block, call % 50 ? 16 : sizeof block, 0) < 16)
+        if (by(block, call % 50 ? 16 : sizeof block, 0) < 16)
             _exit(91);
         if (call == 1000)
             __atomic_store_n(&started, 1, __ATOMIC_RELEASE);
@@ -222,7 +225,12 @@ int main(int argc, char **argv)
         limit();
     else if (strcmp(what, "cancel") == 0)
         cancel(NULL);
-    else if (strcmp(what, "async") == 0)
+    else if (strcmp(what, "cancel_api") == 0) {
+        if (hooked())
+            by = (ssize_t (*)(void *, size_t, unsigned))dlsym(RTLD_DEFAULT, "ownpool_getrandom");
+        CHECK(by != NULL);
+        cancel(NULL);
+    } else if (strcmp(what, "async") == 0)
         cancel(table);
     else if (strcmp(what, "exit") == 0) {
         for (int i = 0; i < 100; i++) {

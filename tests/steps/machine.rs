@@ -455,6 +455,33 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// Whether a call is in flight, and if not, the page.
+    fn load_slot(&self, frame: &mut Frame) {
+        let thread = &self.threads[frame.thread];
+        let home = match thread.home {
+            Home::Page(page) => Some(page),
+            _ => None,
+        };
+        frame.page = match self.protocol.busy {
+            Busy::Slot => thread.slot,
+            Busy::Flag => home.filter(|&page| !self.pages[page].busy),
+            Busy::Sentinel => home.filter(|&page| self.pages[page].available != SENTINEL),
+        };
+        if let (Busy::Sentinel, Some(page)) = (self.protocol.busy, frame.page) {
+            frame.available = self.pages[page].available;
+        }
+    }
+
+    /// A call is in flight from here on.
+    fn empty_slot(&mut self, frame: &Frame) {
+        match (self.protocol.busy, frame.page) {
+            (Busy::Slot, _) => self.threads[frame.thread].slot = None,
+            (Busy::Flag, Some(page)) => self.pages[page].busy = true,
+            (Busy::Sentinel, Some(page)) => self.pages[page].available = SENTINEL,
+            _ => {}
+        }
+    }
+
     /// One step of the innermost call.
     #[allow(clippy::too_many_lines, reason = "one arm a step")]
     fn step(&mut self, watcher: &mut Watcher) {
@@ -474,26 +501,12 @@ impl<'a> Machine<'a> {
         match step {
             Step::Label(_) => {}
             Step::Goto(label) => go(&mut frame, label),
-            Step::LoadSlot => {
-                let home = match self.threads[thread].home {
-                    Home::Page(page) => Some(page),
-                    _ => None,
-                };
-                frame.page = match protocol.busy {
-                    Busy::Slot => self.threads[thread].slot,
-                    Busy::Flag => home.filter(|&page| !self.pages[page].busy),
-                    Busy::Sentinel => home.filter(|&page| self.pages[page].available != SENTINEL),
-                };
-                if let (Busy::Sentinel, Some(page)) = (protocol.busy, frame.page) {
-                    frame.available = self.pages[page].available;
-                }
+            Step::TakeSlot => {
+                self.load_slot(&mut frame);
+                self.empty_slot(&frame);
             }
-            Step::NullSlot => match (protocol.busy, frame.page) {
-                (Busy::Slot, _) => self.threads[thread].slot = None,
-                (Busy::Flag, Some(page)) => self.pages[page].busy = true,
-                (Busy::Sentinel, Some(page)) => self.pages[page].available = SENTINEL,
-                _ => {}
-            },
+            Step::LoadSlot => self.load_slot(&mut frame),
+            Step::EmptySlot => self.empty_slot(&frame),
             Step::PutSlot => match (protocol.busy, page) {
                 (Busy::Slot, _) => self.threads[thread].slot = page,
                 (Busy::Flag, Some(page)) => self.pages[page].busy = false,
@@ -504,12 +517,7 @@ impl<'a> Machine<'a> {
             },
             Step::IfNull(label) if frame.page.is_none() => go(&mut frame, label),
             Step::IfNull(_) => {}
-            // thread::standing: not if a call in flight has the page.
-            Step::IfLight(label)
-                if self.threads[thread].home == Home::Light
-                    && (self.threads[thread].number.is_none()
-                        || self.threads[thread].slot.is_some()) =>
-            {
+            Step::IfLight(label) if self.threads[thread].home == Home::Light => {
                 go(&mut frame, label);
             }
             Step::IfLight(_) => {}
@@ -527,10 +535,17 @@ impl<'a> Machine<'a> {
             Step::IfKept(label) => {
                 if let Some(page) = self.threads[thread].number {
                     self.threads[thread].home = Home::Page(page);
+                    frame.page = Some(page);
                     go(&mut frame, label);
                 }
             }
-            Step::HomeLight => self.threads[thread].home = Home::Light,
+            Step::HomeLight => {
+                // The last that forgiving does with the page. Not if the thread ends.
+                if self.threads[thread].home == page.map_or(Home::Never, Home::Page) {
+                    self.threads[thread].home = Home::Light;
+                }
+                frame.page = None;
+            }
             Step::LoadHead => frame.head = self.free,
             Step::IfNoHead(label) if frame.head.1 == 0 => go(&mut frame, label),
             Step::IfNoHead(_) => {}

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 /// Where "a call is in flight" is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Busy {
-    /// Null in the thread's slot: the real one.
+    /// The thread's slot is empty: the real one.
     Slot,
     /// A sentinel in `available`.
     Sentinel,
@@ -51,7 +51,7 @@ type Name = &'static str;
 #[rustfmt::skip]
 pub(crate) enum Step {
     Label(Name), Goto(Name), Done, Kernel,
-    LoadSlot, NullSlot, PutSlot, IfNull(Name), IfLight(Name), IfMoved(Name),
+    TakeSlot, LoadSlot, EmptySlot, PutSlot, IfNull(Name), IfLight(Name), IfMoved(Name),
     LoadAvailable, IfShort(Name), LoadByte, EraseByte, StoreDest, IfMoreCells(Name),
     StoreAvailable, LookAtMagic(Name), ForgetAvailable, ForgetMagic,
     IfMagic(Name), Epoch, WriteMagic, DrawSeed(Name), MixSeed, EraseSeed, ExpandLook(Name),
@@ -150,30 +150,37 @@ fn refill(protocol: Protocol) -> Vec<Step> {
 fn steps(protocol: Protocol) -> Vec<Step> {
     use Step::*;
     let mut all = Vec::new();
+    // Tls::take_slot; two accesses are what the simpler protocols have.
+    let one = protocol.busy == Busy::Slot && !protocol.forgive_gives_back;
+    let take: &[Step] = if one { &[TakeSlot] } else { &[LoadSlot, EmptySlot] };
     // thread::take
     all.push(Label("take"));
     if protocol.available_before_slot {
-        all.extend([LoadSlot, IfNull("absent"), LoadAvailable, NullSlot]);
+        all.extend([LoadSlot, IfNull("absent"), LoadAvailable, EmptySlot]);
     } else {
-        all.extend([LoadSlot, NullSlot, IfNull("absent"), LoadAvailable]);
+        all.extend(take);
+        all.extend([IfNull("absent"), LoadAvailable]);
     }
     all.extend([IfShort("short"),
         Label("take byte"), LoadByte, EraseByte, StoreDest, IfMoreCells("take byte"),
         StoreAvailable]);
     all.push(if protocol.no_post_check { Label("unchecked") } else { LookAtMagic("lost") });
     all.extend([PutSlot, Done]);
-    all.extend([Label("short"), PutSlot, IfMoved("slow"), IfLight("move"), Goto("kernel"),
+    all.extend([Label("short"), PutSlot, IfMoved("slow"), Goto("kernel"),
         Label("lost"), ForgetAvailable, ForgetMagic, PutSlot, Goto("kernel"),
         // serve::judge, over
         Label("absent"), IfLight("move"), IfMoved("slow"), Goto("kernel"),
         Label("bulk"), IfLight("move"), Goto("slow")]);
     // thread::move_here, page::take, page::pop
-    all.extend([Label("move"), TurnHome("kernel"), IfKept("slow"),
+    all.extend([Label("move"), TurnHome("kernel"), IfKept("kept"),
         Label("pop"), LoadHead, IfNoHead("map"), LoadNext, PopExchange("pop"), Goto("ready"),
         Label("map"), Map,
-        Label("ready"), KnownAnswer, EraseAnswer, SetHome, PutSlot]);
+        Label("ready"), KnownAnswer, EraseAnswer, SetHome,
+        Label("kept"), PutSlot]);
     // thread::fill, with_page
-    all.extend([Label("slow"), LoadSlot, NullSlot, IfNull("kernel")]);
+    all.push(Label("slow"));
+    all.extend(take);
+    all.push(IfNull("kernel"));
     all.extend(seed(protocol, "seeded"));
     all.extend([Label("seeded"), IfSmall("fill")]);
     // refill::stream
@@ -202,14 +209,16 @@ fn steps(protocol: Protocol) -> Vec<Step> {
         // real::getrandom
         Label("kernel"), Kernel, Done]);
     // thread::forgive
-    all.extend([Label("forgive"), LoadSlot, NullSlot, IfNull("stays")]);
+    all.push(Label("forgive"));
+    all.extend(take);
+    all.push(IfNull("stays"));
     if protocol.forgive_gives_back {
         all.extend([HomeNever, TakeNumber, EraseMagic, ErasePage, Goto("push")]);
     } else {
-        all.extend([EraseMagic, ErasePage, HomeLight, PutSlot, Goto("stays")]);
+        all.extend([EraseMagic, ErasePage, HomeLight, Goto("stays")]);
     }
     // thread::end, page::give_back, page::push
-    all.extend([Label("leave"), HomeNever, NullSlot, TakeNumber, IfNoPage("stays"),
+    all.extend([Label("leave"), HomeNever, EmptySlot, TakeNumber, IfNoPage("stays"),
         EraseMagic, ErasePage,
         Label("push"), PushHead, PushNext, PushExchange("push"),
         Label("stays"), Done]);

@@ -1,0 +1,32 @@
+//! User-level threads, switched by a signal handler in the middle of a draw.
+//!
+//! Settles: two contexts on one thread may both be under way in a draw, stopped at
+//! any instruction each; neither gets zeros, nor the other's bytes. Not for
+//! `vdso`: there the draw is the kernel's own code. Odds: `tests/c/user_threads.c`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on ends where it stands"
+)]
+
+mod support;
+
+use support::{bare, compile_c, preloaded, succeeds};
+
+#[test]
+fn two_draws_under_way_on_one_thread() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile_c(folder.path(), "user_threads", &[]);
+    assert_eq!(succeeds(&mut bare(&program)), "ok\n");
+    for kind in [
+        &[][..],
+        &[("OWNPOOL_MODE", "always")],
+        &[("OWNPOOL_TEST", "wipe,novdso")],
+    ] {
+        let mut command = preloaded(&program);
+        command.envs(kind.iter().copied());
+        assert_eq!(succeeds(&mut command), "ok\n", "{kind:?}");
+    }
+}
