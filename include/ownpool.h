@@ -90,8 +90,8 @@ extern "C" {
  * interrupts another draw, on a kernel that cannot wipe memory on fork) the
  * kernel's bytes are given instead.
  *
- * Returns 0, or -1 with errno set: EFAULT if `dest` is no address of a program,
- * or what getrandom(2) says where there is neither a private generator nor a
+ * Returns 0, or -1 with errno set: EFAULT if `dest` or its end is no address of a
+ * program, or what getrandom(2) says where there is neither a private generator nor a
  * kernel that gives bytes (ENOSYS, EPERM). After -1 the contents of `dest` are
  * not to be used. `len` may be 0; then `dest` is not looked at. Any other `len`
  * is filled whole; only where the kernel answers may it wait, until the kernel's

@@ -54,8 +54,8 @@ pub struct ownpool_stats {
 /// interrupts another draw, on a kernel that cannot wipe memory on fork) the
 /// kernel's bytes are given instead.
 ///
-/// Returns 0, or -1 with errno set: EFAULT if `dest` is no address of a program,
-/// or what getrandom(2) says where there is neither a private generator nor a
+/// Returns 0, or -1 with errno set: EFAULT if `dest` or its end is no address of a
+/// program, or what getrandom(2) says where there is neither a private generator nor a
 /// kernel that gives bytes (ENOSYS, EPERM). After -1 the contents of `dest` are
 /// not to be used. `len` may be 0; then `dest` is not looked at. Any other `len`
 /// is filled whole; only where the kernel answers may it wait, until the kernel's
@@ -83,14 +83,16 @@ pub unsafe extern "C" fn ownpool_fill(dest: *mut c_void, len: size_t) -> c_int {
 /// As [`ownpool_fill`].
 #[inline(never)]
 unsafe extern "C" fn fill_slowly(mut dest: *mut u8, mut len: usize) -> c_int {
+    // The whole range first: a length that was computed wrongly is an error, not a
+    // good start and a fault.
+    if len > 0 && !within_reach(dest, len) {
+        real::raw::set_errno(libc::EFAULT);
+        return -1;
+    }
     // Longer than any one request may be: piece by piece.
     const PIECE: usize = 1 << 30;
     while len > 0 {
         let now = len.min(PIECE);
-        if !serve::plain(dest.cast(), now) {
-            real::raw::set_errno(libc::EFAULT);
-            return -1;
-        }
         // SAFETY: the caller's contract.
         if unsafe { privately(dest, now).is_err() && !from_kernel(dest, now) } {
             return -1;
@@ -100,6 +102,12 @@ unsafe extern "C" fn fill_slowly(mut dest: *mut u8, mut len: usize) -> c_int {
         len -= now;
     }
     0
+}
+
+/// Whether both ends of a range are addresses of a program.
+fn within_reach(dest: *mut u8, len: usize) -> bool {
+    let last = (dest as usize).checked_add(len.saturating_sub(1));
+    last.is_some_and(|last| serve::plain(dest.cast(), 1) && serve::plain(last as *mut c_void, 1))
 }
 
 /// Fills from this thread's generator, giving it one if need be. Where that
@@ -116,8 +124,7 @@ unsafe fn privately(dest: *mut u8, len: usize) -> Result<(), Reason> {
         Standing::Light | Standing::Noted => Err(Reason::Unseeded),
     };
     // SAFETY: the caller's contract.
-    let done =
-        moved.and_then(|()| unsafe { thread::fill(iter::once((dest, len)), len, Door::Api) });
+    let done = moved.and_then(|()| unsafe { thread::fill(iter::once((dest, len)), Door::Api) });
     if let Err(reason) = done {
         stats::count_kernel(Tls::here() as usize, Door::Api, len, reason);
     }

@@ -43,7 +43,7 @@ unsafe extern "C" fn start(argc: c_int, argv: *const *const c_char, envp: *const
         settings.mode = Mode::Off;
     }
     vdso::find(&settings.test);
-    thread::start(&settings);
+    thread::start(&settings, on_first_stack(argv as usize));
     if settings.mode != Mode::Off {
         for fd in 0..=2 {
             urandom::look(fd);
@@ -75,6 +75,17 @@ fn acts_here(settings: &Settings<'_>, argv0: &[u8], started_by: &[u8]) -> bool {
         started_by,
         basename(path.get(..len).unwrap_or_default()),
     ])
+}
+
+/// Whether this runs on the stack that the process started with, which has the
+/// arguments at its top (System V ABI, figure 3.9). A dlopen may come from another
+/// thread: the kernel keeps 128 MiB below the first stack free of all others
+/// (mmap_base, arch/x86/mm/mmap.c), so half of that tells them apart. A first
+/// thread that is deeper than that is taken for another one: it needs a destructor.
+fn on_first_stack(argv: usize) -> bool {
+    let here = 0u8;
+    let depth = argv.checked_sub(&raw const here as usize);
+    depth.is_some_and(|depth| depth < 64 << 20)
 }
 
 /// In a forked child: counters start anew. Nothing that keeps bytes apart hangs

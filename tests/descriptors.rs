@@ -4,8 +4,13 @@
 //! `tests/c/descriptors.c` makes a number that was urandom into something else, in every
 //! way there is (hooked, unhooked, inside libc, by an inline system call, by io_uring, in
 //! another process or thread, from another libc), reads it in every form, and makes it
-//! urandom again. Random bytes are told from others with odds below 2^-40 a check.
-#![allow(clippy::expect_used, clippy::panic, reason = "a failed test panics")]
+//! urandom again. Random bytes are told from others with odds below 2^-64 in all.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
 
 #[path = "support/program.rs"]
 mod program;
@@ -69,4 +74,48 @@ fn said_combinations(said: &str) -> u64 {
         .next()
         .and_then(|word| word.parse().ok())
         .expect("the count of combinations")
+}
+
+/// A thread that swaps what a number is, and one that reads it.
+#[test]
+fn a_swap_by_another_thread_counts_from_its_end_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let race = build(folder.path(), "race", &["-ldl"]);
+    let said = says(bare(&race).arg("20"));
+    assert!(said.contains("hook absent, served 0"), "{said}");
+    for mode in ["auto", "always", "vdso"] {
+        let said = says(preloaded(&race, &[("OWNPOOL_MODE", mode)]).arg("60"));
+        assert!(said.contains("hook present"), "{mode}: {said}");
+        assert!(
+            number_after(&said, "random") > 100 && number_after(&said, "file") > 100,
+            "{mode}: {said}"
+        );
+        assert!(number_after(&said, "served") > 100, "{mode}: {said}");
+    }
+}
+
+/// Names that sound random, numbers too high for a hint, handlers within reads.
+#[test]
+fn decoys_are_what_they_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let decoys = build(folder.path(), "decoys", &["-ldl"]);
+    for mode in [None, Some("always"), Some("vdso"), Some("observe")] {
+        let place = tempfile::tempdir().expect("a folder");
+        let mut command = match mode {
+            None => bare(&decoys),
+            Some(mode) => preloaded(&decoys, &[("OWNPOOL_MODE", mode)]),
+        };
+        let said = says(command.current_dir(place.path()));
+        let (hook, serves) = match mode {
+            None => ("hook absent", false),
+            Some("observe") => ("hook present", false),
+            Some(_) => ("hook present", true),
+        };
+        assert!(said.contains(hook), "{mode:?}: {said}");
+        assert_eq!(
+            number_after(&said, "served") > 1000,
+            serves,
+            "{mode:?}: {said}"
+        );
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! `tests/c/twins.c` makes each request twice, by the hooked name and by a system call of
 //! its own, and insists on equal answers; it runs bare as well, which shows that it judges
-//! plain Linux rightly. Random bytes are told from others with odds below 2^-40 a check.
+//! plain Linux rightly. Random bytes are told from others with odds below 2^-64 in all.
 #![allow(
     clippy::expect_used,
     clippy::panic,

@@ -15,7 +15,7 @@ use crate::apart::Apart;
 use crate::bucket::Policy;
 use crate::settings::{Mode, Settings};
 use crate::stats::{self, Door, Reason};
-use crate::thread::{self, SMALL, Take, Tls};
+use crate::thread::{self, SMALL, Standing, Take, Tls};
 use crate::{probes, real};
 use core::ffi::{c_uint, c_void};
 use core::iter;
@@ -131,8 +131,9 @@ pub(crate) unsafe fn getrandom(
     if !plain(dest, len) {
         return fall_through(len, door, Reason::Pointer);
     }
-    // A short buffer is a moved thread's: there is nothing to judge.
-    let judged = if so_far == Take::Short {
+    // A short buffer is a moved thread's, or one's that was forgiven: for the first,
+    // there is nothing to judge.
+    let judged = if so_far == Take::Short && matches!(thread::standing(), Standing::Moved) {
         judge::moved(len, door, caller)
     } else {
         judge::judge(mode, len, door, caller)
@@ -141,8 +142,8 @@ pub(crate) unsafe fn getrandom(
         return fall_through(len, door, reason);
     }
     // glibc before 2.41 makes getrandom a cancellation point, and a thread that
-    // loops on it must stay cancellable, and so by ownpool_getrandom; its relatives
-    // are none. Before the slot is taken: this may not return.
+    // loops on it must stay cancellable; its relatives are none. Before the slot
+    // is taken: this may not return.
     if matches!(door, Door::Getrandom | Door::Api) {
         real::testcancel();
     }
@@ -150,7 +151,7 @@ pub(crate) unsafe fn getrandom(
     let done = unsafe {
         match mode {
             Mode::Vdso => thread::fill_by_vdso(iter::once((dest.cast(), len)), flags, door),
-            _ => thread::fill(iter::once((dest.cast(), len)), len, door).map(|()| len),
+            _ => thread::fill(iter::once((dest.cast(), len)), door).map(|()| len),
         }
     };
     match done {
@@ -159,12 +160,11 @@ pub(crate) unsafe fn getrandom(
     }
 }
 
-/// Counted are at most the bytes that the kernel gives at once: a length may be
-/// anything, and one of -1 would make the sum smaller.
 #[inline]
 fn fall_through(len: usize, door: Door, reason: Reason) -> Outcome {
-    let len = len.min(LONGEST);
-    stats::count_kernel(Tls::here() as usize, door, len, reason);
+    // No request is answered with more, whatever it asks for.
+    let most = len.min(LONGEST);
+    stats::count_kernel(Tls::here() as usize, door, most, reason);
     if !matches!(reason, Reason::Light | Reason::Mode | Reason::Observed) {
         probes::fell_through(reason, len);
     }

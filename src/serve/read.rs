@@ -101,7 +101,7 @@ pub(crate) unsafe fn read(fd: c_int, wanted: &impl Pieces, caller: usize) -> Out
             // seeded: if it is not, the real read knows what to do.
             Mode::Vdso => thread::fill_by_vdso(wanted.pieces(), libc::GRND_NONBLOCK, Door::Read),
             _ if first_len == len && len <= SMALL => take_or_fill(first, len),
-            _ => thread::fill(wanted.pieces(), len, Door::Read).map(|()| len),
+            _ => thread::fill(wanted.pieces(), Door::Read).map(|()| len),
         }
     };
     match done {
@@ -122,7 +122,7 @@ unsafe fn take_or_fill(dest: *mut u8, len: usize) -> Result<usize, Reason> {
             Take::Done => Ok(len),
             Take::Lost => Err(Reason::Unseeded),
             Take::Absent | Take::Short => {
-                thread::fill(iter::once((dest, len)), len, Door::Read).map(|()| len)
+                thread::fill(iter::once((dest, len)), Door::Read).map(|()| len)
             }
         }
     }

@@ -38,6 +38,9 @@ pub(super) unsafe fn hand_out(mut from: *mut u8, mut dest: *mut u8, mut len: usi
                 dest = dest.add(64);
                 len -= 64;
             }
+            if len == 0 {
+                return;
+            }
         }
         match len {
             33.. => tail_33_to_63(from, dest, len),

@@ -18,7 +18,9 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicUsize, Ordering}
 
 /// The pthread key whose destructor gives a page back; negative: none.
 static KEY: AtomicI32 = AtomicI32::new(-1);
-/// The thread that loaded the library. It may have a page without a destructor.
+/// The thread that the process started with, if it loaded the library. It may have
+/// a page without a destructor. Another one may not: the threads after it are given
+/// its stack and its addresses, and would be taken for it.
 static FIRST: AtomicUsize = AtomicUsize::new(0);
 /// Whether `init` has come by: before it, nobody can be moved yet.
 static STARTED: AtomicBool = AtomicBool::new(false);
@@ -58,6 +60,13 @@ pub(crate) fn move_here() -> bool {
         {
             return false;
         }
+        // After the turn: before it, a handler could still have moved the thread.
+        if let Some(owned) = page::of((*tls).number) {
+            // Forgiven before: the page is still this thread's, and in its slot.
+            stats::count_move();
+            Tls::set_home(tls, owned.page as usize);
+            return true;
+        }
         if READY.load(Ordering::Relaxed) >= NO || !has_end(tls) {
             return false;
         }
@@ -73,12 +82,12 @@ pub(crate) fn move_here() -> bool {
             page::give_back(owned);
             return false;
         }
-        (*tls).number = owned.number;
+        (*tls).number = owned.number + 1;
         stats::count_move();
         fence();
         Tls::set_home(tls, owned.page as usize);
         fence();
-        Tls::put_slot(tls);
+        Tls::put_slot(tls, owned.page);
         true
     }
 }
@@ -132,31 +141,22 @@ fn will_end(tls: *mut Tls, owned: Owned) -> bool {
 /// find the thread on the kernel.
 unsafe extern "C" fn end(_number: *mut c_void) {
     let tls = Tls::here();
-    // SAFETY: this thread's own words; whatever call was in flight never returns.
-    unsafe { leave(tls, tls::NEVER) };
-}
-
-/// Gives this thread's page back, if it has one, and sets where it stands then.
-///
-/// # Safety
-/// Nobody uses the page: its slot is taken, or its user is gone.
-unsafe fn leave(tls: *mut Tls, home: usize) {
-    // SAFETY: the caller's contract.
+    // SAFETY: this thread's own words; whatever call was in flight never returns,
+    // so nobody uses the page.
     unsafe {
-        let page = Tls::home(tls) as *mut Page;
-        let owned = Owned {
-            page,
-            number: (*tls).number,
-        };
-        Tls::take_slot(tls);
+        // In this order: a handler in between could otherwise put a page in the slot.
         Tls::set_home(tls, tls::NEVER);
         fence();
-        if page as usize > tls::NOTED {
-            page::note_rest(page);
-            stats::retire(&read_volatile(&raw const (*page).counts));
-            page::give_back(owned);
-        }
-        Tls::set_home(tls, home);
+        Tls::take_slot(tls);
+        fence();
+        let Some(owned) = page::of((*tls).number) else {
+            return;
+        };
+        (*tls).number = 0;
+        fence();
+        page::note_rest(owned.page);
+        stats::retire(&page::counts(owned.page));
+        page::give_back(owned);
     }
 }
 
@@ -168,6 +168,12 @@ pub(crate) fn forgives() -> bool {
 
 /// OWNPOOL_FORGIVE_SECS: returns a thread that has behaved lightly for so long
 /// to the kernel. Looked at when a call leaves the fast path.
+///
+/// The page is erased, so that the fast path finds nothing in it, but stays this
+/// thread's and in its slot until the thread ends: if this is a signal handler that
+/// fell between the two accesses of [`Tls::take_slot`], the call that it interrupted
+/// has the page in hand and goes on with it. On the free list, another thread could
+/// have it by then.
 #[cold]
 pub(crate) fn forgive(policy: &bucket::Policy) -> bool {
     let forgive_ms = LIMITS.forgive_ms.load(Ordering::Relaxed);
@@ -175,31 +181,33 @@ pub(crate) fn forgive(policy: &bucket::Policy) -> bool {
         return false;
     };
     let tls = Tls::here();
-    // SAFETY: as in `take`; the page is given back only with its slot taken.
+    // SAFETY: as in `take`; the page is erased only with its slot taken.
     unsafe {
         let page = Tls::take_slot(tls);
         if page.is_null() {
             return false;
         }
-        let bytes = read_volatile(&raw const (*page).counts.bytes);
+        let bytes = page::handed_out(page);
         let since = bytes.saturating_sub(read_volatile(&raw const (*page).conduct_bytes));
         write_volatile(&raw mut (*page).conduct_bytes, bytes);
         let forgiven = (*page).conduct.note(policy, since, now_ms) >= forgive_ms;
         if forgiven {
-            if KEY.load(Ordering::Relaxed) >= 0 {
-                real::pthread_setspecific(KEY.load(Ordering::Relaxed) as c_uint, core::ptr::null());
-            }
+            page::note_rest(page);
+            stats::retire(&page::counts(page));
+            page::erase(page);
             (*tls).bucket = bucket::Bucket::default();
-            leave(tls, tls::LIGHT);
-        } else {
-            Tls::put_slot(tls);
+            fence();
+            Tls::set_home(tls, tls::LIGHT);
         }
+        fence();
+        Tls::put_slot(tls, page);
         forgiven
     }
 }
 
-/// Once, from `init`, on the thread that loads the library.
-pub(crate) fn start(settings: &Settings<'_>) {
+/// Once, from `init`, on the thread that loads the library; `first` says whether
+/// it is the one that the process started with.
+pub(crate) fn start(settings: &Settings<'_>, first: bool) {
     FAIL_KNOWN_ANSWER.store(u8::from(settings.test.fail_known_answer), Ordering::Relaxed);
     LIMITS
         .reseed_bytes
@@ -216,7 +224,9 @@ pub(crate) fn start(settings: &Settings<'_>) {
     let backend = Backend::in_use();
     BACKEND.store(backend as u8, Ordering::Relaxed);
     handout::WIDE.store(backend == Backend::Avx512, Ordering::Relaxed);
-    FIRST.store(Tls::here() as usize, Ordering::Relaxed);
+    if first {
+        FIRST.store(Tls::here() as usize, Ordering::Relaxed);
+    }
     stats::start(Tls::here() as usize);
     EPOCH.keep_whole();
     handout::WIDE.keep_whole();

@@ -1,11 +1,11 @@
 //! This thread's generator: take, copy, erase, post-check.
 //!
 //! The in-flight protocol, in the order in which it is safe against signal
-//! handlers that draw, fork, jump away or change to another user-level thread, and
-//! against pages that are wiped (fork) or dropped (memory pressure) at any moment:
+//! handlers that draw, fork or jump away, and against pages that are wiped (fork)
+//! or dropped (memory pressure) at any moment:
 //!
-//! 1. take the slot, in one instruction: a nested call finds it taken and goes
-//!    straight to the kernel;
+//! 1. take the slot, in one instruction: a nested call finds it taken and
+//!    goes straight to the kernel;
 //! 2. only then read how much is available: a handler that ran before 1 may have
 //!    used the page;
 //! 3. load the bytes, erase them, then store them to the caller, chunk by chunk;
@@ -129,7 +129,7 @@ unsafe fn take_by(len: usize, door: Door, move_out: impl FnOnce(*mut u8)) -> Tak
         fence();
         let available = read_volatile(&raw const (*page).available); // 2
         if len as u64 > available {
-            Tls::put_slot(tls);
+            Tls::put_slot(tls, page);
             return Take::Short;
         }
         let left = available - len as u64;
@@ -138,13 +138,13 @@ unsafe fn take_by(len: usize, door: Door, move_out: impl FnOnce(*mut u8)) -> Tak
         fence();
         if read_volatile(&raw const (*page).magic) != current_epoch() {
             // 5
-            forget(page);
-            Tls::put_slot(tls);
+            forget(page, page::handed_out(page).wrapping_sub(len as u64));
+            Tls::put_slot(tls, page);
             return Take::Lost;
         }
-        count(page, len, door);
+        count(page, door);
         fence();
-        Tls::put_slot(tls); // 6
+        Tls::put_slot(tls, page); // 6
         Take::Done
     }
 }
@@ -155,7 +155,6 @@ unsafe fn take_by(len: usize, door: Door, move_out: impl FnOnce(*mut u8)) -> Tak
 /// # Safety
 /// `work` may use the page it is given and nothing of it afterwards.
 unsafe fn with_page(
-    len: usize,
     door: Door,
     work: impl FnOnce(*mut Page) -> Result<(), Reason>,
 ) -> Result<(), Reason> {
@@ -167,46 +166,53 @@ unsafe fn with_page(
             return Err(Reason::Busy);
         }
         fence();
+        let before = page::handed_out(page);
         let mut outcome = work(page);
         fence();
         if outcome.is_ok() && read_volatile(&raw const (*page).magic) != current_epoch() {
             outcome = Err(Reason::Unseeded);
         }
         match outcome {
-            Ok(()) => count(page, len, door),
-            Err(_) => forget(page),
+            Ok(()) => count(page, door),
+            Err(_) => forget(page, before),
         }
         fence();
-        Tls::put_slot(tls);
+        Tls::put_slot(tls, page);
         outcome
     }
 }
 
-/// The page is unseeded from here on.
+/// The page is unseeded from here on, and has handed out this many bytes.
 ///
 /// # Safety
 /// The page is this thread's, its slot taken.
 #[cold]
-unsafe fn forget(page: *mut Page) {
+unsafe fn forget(page: *mut Page, handed_out: u64) {
     // SAFETY: the caller's contract.
     unsafe {
+        // A page that was wiped, in a forked child say, starts its counts anew.
+        let wiped = read_volatile(&raw const (*page).magic) == 0;
         write_volatile(&raw mut (*page).available, 0);
+        write_volatile(
+            &raw mut (*page).counts.bytes,
+            if wiped { 0 } else { handed_out },
+        );
         write_volatile(&raw mut (*page).magic, 0);
     }
 }
 
+/// Counts a request. Its bytes need no counting: `available` went down by them.
+///
 /// # Safety
 /// The page is this thread's, its slot taken.
 #[inline(always)]
-unsafe fn count(page: *mut Page, len: usize, door: Door) {
+unsafe fn count(page: *mut Page, door: Door) {
     // SAFETY: the caller's contract; a door is an index of `calls`.
     unsafe {
         let calls = (&raw mut (*page).counts.calls)
             .cast::<u64>()
             .add(door as usize);
         write_volatile(calls, read_volatile(calls) + 1);
-        let bytes = &raw mut (*page).counts.bytes;
-        write_volatile(bytes, read_volatile(bytes) + len as u64);
     }
 }
 
@@ -214,16 +220,18 @@ unsafe fn count(page: *mut Page, len: usize, door: Door) {
 /// good, or the kernel answers all of it.
 ///
 /// # Safety
-/// Every piece is writable for its length, and `len` is their sum.
+/// Every piece is writable for its length.
 #[inline(never)]
 pub(crate) unsafe fn fill(
     pieces: impl Iterator<Item = (*mut u8, usize)>,
-    len: usize,
     door: Door,
 ) -> Result<(), Reason> {
     // SAFETY: the pieces are the caller's contract; the page is ours within `with_page`.
     unsafe {
-        with_page(len, door, |page| {
+        with_page(door, |page| {
+            // Once, before the first piece: a seed writes the magic, and one between
+            // two pieces would vouch for an earlier piece that a wipe had zeroed.
+            refill::seed_if_due(page)?;
             for (dest, len) in pieces {
                 refill::fill(page, dest, len)?;
             }
@@ -268,10 +276,12 @@ pub(crate) unsafe fn fill_by_vdso(
             }
         }
         if let Ok(done) = done {
-            count(page, done, door);
+            let bytes = &raw mut (*page).counts.bytes;
+            write_volatile(bytes, read_volatile(bytes) + done as u64);
+            count(page, door);
         }
         fence();
-        Tls::put_slot(tls);
+        Tls::put_slot(tls, page);
         done
     }
 }
@@ -289,12 +299,17 @@ pub(crate) enum Standing {
 }
 
 pub(crate) fn standing() -> Standing {
+    let tls = Tls::here();
     // SAFETY: this thread's own words.
-    match unsafe { Tls::home(Tls::here()) } {
-        tls::LIGHT => Standing::Light,
-        tls::NEVER => Standing::Never,
-        tls::NOTED => Standing::Noted,
-        _ => Standing::Moved,
+    unsafe {
+        match Tls::home(tls) {
+            // It was forgiven, and a call that this is nested in has its page.
+            tls::LIGHT | tls::NOTED if (*tls).number != 0 && !Tls::is_idle(tls) => Standing::Never,
+            tls::LIGHT => Standing::Light,
+            tls::NEVER => Standing::Never,
+            tls::NOTED => Standing::Noted,
+            _ => Standing::Moved,
+        }
     }
 }
 
@@ -355,8 +370,7 @@ pub(crate) fn new_epoch() {
 /// The counts of the process and of every page in use.
 pub(crate) fn snapshot() -> Snapshot {
     let mut now = Snapshot::of_process();
-    // SAFETY: pages are never unmapped. Owners may be counting meanwhile; every
-    // word is one access, so a count is old or new.
-    page::each(|page| now.add(&unsafe { read_volatile(&raw const (*page).counts) }));
+    // SAFETY: pages are never unmapped.
+    page::each(|page| now.add(&unsafe { page::counts(page) }));
     now
 }

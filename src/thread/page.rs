@@ -19,8 +19,20 @@ use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::bucket::Conduct;
 
 /// One moved thread's state.
+///
+/// The words that every call touches lie near the end: a load right after a
+/// store to the same place of another page waits for it (processors compare the
+/// low twelve bits first), and callers' buffers often begin where a page does.
 #[repr(C, align(4096))]
 pub(crate) struct Page {
+    /// The generator.
+    pub(super) crng: Crng,
+    /// The vDSO's own state, opaque to us.
+    pub(super) vdso: [u8; vdso::STATE_MAX],
+    /// The epoch that the vDSO's state belongs to.
+    pub(super) vdso_epoch: u64,
+    /// Lets the words below start on a cache line.
+    _pad: [u8; 56],
     /// The epoch that seeded it; gone when the page was wiped or dropped.
     pub(super) magic: u64,
     /// How many bytes of the buffer are not handed out yet.
@@ -40,19 +52,13 @@ pub(crate) struct Page {
     pub(super) noted_bytes: u64,
     /// The row of that call site, and one.
     pub(super) noted_row: u64,
-    /// Lets the buffer start on a cache line.
-    _pad: [u8; 24],
-    /// The epoch that the vDSO's state below belongs to.
-    pub(super) vdso_epoch: u64,
-    /// The vDSO's own state, opaque to us.
-    pub(super) vdso: [u8; vdso::STATE_MAX],
-    /// The generator.
-    pub(super) crng: Crng,
 }
 
 const _: () = assert!(size_of::<Page>() == sys::PAGE && offset_of!(Page, crng) % 64 == 0);
-// What every call touches lies in the first line.
-const _: () = assert!(offset_of!(Page, counts) + offset_of!(Private, calls) + 5 * 8 <= 64);
+/// Where the line of words that every call touches starts.
+const HOT: usize = 3520;
+const _: () = assert!(offset_of!(Page, magic) == HOT && HOT.is_multiple_of(64));
+const _: () = assert!(offset_of!(Page, counts) + offset_of!(Private, calls) + 5 * 8 <= HOT + 64);
 
 /// As many pages as there can be threads with one at the same time; threads
 /// beyond that stay on the kernel. Links live here, outside the pages, because
@@ -101,6 +107,13 @@ pub(super) fn take() -> Result<Owned, NoPage> {
     Ok(Owned { page, number })
 }
 
+/// The page that a thread has by `number` plus 1; 0: none.
+pub(super) fn of(number_plus_1: u32) -> Option<Owned> {
+    let number = number_plus_1.checked_sub(1)?;
+    let page = ADDRESS.get(number as usize)?.load(Ordering::Acquire) as *mut Page;
+    (!page.is_null()).then_some(Owned { page, number })
+}
+
 /// Erases a page and lets another thread have it.
 ///
 /// # Safety
@@ -135,6 +148,50 @@ pub(super) fn each(mut each: impl FnMut(*mut Page)) {
     }
 }
 
+/// How many bytes this page has handed out. `counts.bytes` has those that it can
+/// still hand out too, so that handing out need not count.
+///
+/// # Safety
+/// `page` is a state page.
+#[inline(always)]
+pub(super) unsafe fn handed_out(page: *const Page) -> u64 {
+    // SAFETY: the caller's contract. The owner may be drawing meanwhile.
+    unsafe {
+        let bytes = ptr::read_volatile(&raw const (*page).counts.bytes);
+        bytes.saturating_sub(ptr::read_volatile(&raw const (*page).available))
+    }
+}
+
+/// Sets how many bytes can still be handed out, without handing any out.
+///
+/// # Safety
+/// The page is this thread's, its slot taken.
+#[inline(always)]
+pub(super) unsafe fn make_available(page: *mut Page, available: u64) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let handed_out = handed_out(page);
+        ptr::write_volatile(&raw mut (*page).available, available);
+        ptr::write_volatile(&raw mut (*page).counts.bytes, handed_out + available);
+    }
+}
+
+/// What this page's generator has done. Its owner may be counting meanwhile; every
+/// word is one access, so a count is old or new.
+///
+/// # Safety
+/// `page` is a state page.
+pub(super) unsafe fn counts(page: *const Page) -> Private {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let counts = ptr::read_volatile(&raw const (*page).counts);
+        Private {
+            bytes: handed_out(page),
+            ..counts
+        }
+    }
+}
+
 /// Calls and bytes that this page has counted since a call site was last noted
 /// for them, and these further ones that are about to be.
 ///
@@ -143,7 +200,7 @@ pub(super) fn each(mut each: impl FnMut(*mut Page)) {
 pub(super) unsafe fn take_unnoted(page: *mut Page, calls: u64, bytes: u64) -> (u64, u64) {
     // SAFETY: the caller's contract.
     unsafe {
-        let counts = ptr::read_volatile(&raw const (*page).counts);
+        let counts = counts(page);
         let calls = counts.calls.iter().sum::<u64>().saturating_add(calls);
         let bytes = counts.bytes.saturating_add(bytes);
         let since = (

@@ -13,7 +13,7 @@
 //! zeros after that is caught when the magic is read again before the answer.
 
 use super::handout::hand_out;
-use super::page::Page;
+use super::page::{self, Page};
 use super::{LIMITS, current_epoch, fence};
 use crate::crng::YIELD;
 use crate::crng::keystream::{KEY, STRIDE};
@@ -28,17 +28,28 @@ use core::sync::atomic::Ordering::Relaxed;
 /// 340 by the system call, against 2,300 for the keystream (measured, AVX-512).
 const FRESH: usize = 16 << 10;
 
-/// Seeds the page if need be and writes `len` bytes to `dest`: whole strides
-/// straight from a subkey, the rest from the buffer.
+/// Seeds the page if this epoch has not. Once a request, before its first byte.
 ///
 /// # Safety
-/// `page` is this thread's, its slot taken; `dest` is writable for `len`.
-pub(super) unsafe fn fill(page: *mut Page, mut dest: *mut u8, len: usize) -> Result<(), Reason> {
-    // SAFETY: the page is ours; `dest` is only stepped within `len`.
+/// `page` is this thread's, its slot taken.
+pub(super) unsafe fn seed_if_due(page: *mut Page) -> Result<(), Reason> {
+    // SAFETY: the page is ours.
     unsafe {
         if read_volatile(&raw const (*page).magic) != current_epoch() {
             seed(page)?;
         }
+    }
+    Ok(())
+}
+
+/// Writes `len` bytes to `dest`: whole strides straight from a subkey, the rest
+/// from the buffer. Good only if the magic is still there after the last piece.
+///
+/// # Safety
+/// As [`seed_if_due`], which came before; `dest` is writable for `len`.
+pub(super) unsafe fn fill(page: *mut Page, mut dest: *mut u8, len: usize) -> Result<(), Reason> {
+    // SAFETY: the page is ours; `dest` is only stepped within `len`.
+    unsafe {
         let mut rest = len;
         if len >= STRIDE {
             let strides = len - len % STRIDE;
@@ -76,12 +87,12 @@ pub(super) unsafe fn bytes(page: *mut Page) -> *mut u8 {
 /// The first seed of this epoch, and a refill from it.
 ///
 /// # Safety
-/// As [`fill`].
+/// As [`seed_if_due`].
 #[cold]
 unsafe fn seed(page: *mut Page) -> Result<(), Reason> {
     // SAFETY: the page is ours.
     unsafe {
-        write_volatile(&raw mut (*page).available, 0);
+        page::make_available(page, 0);
         let epoch = current_epoch();
         // Magic first, then the seed. The other way round, a fork between the two
         // would leave a child that writes a valid magic over a key of zeros:
@@ -136,7 +147,7 @@ unsafe fn expand(page: *mut Page, epoch: u64) -> Result<(), Reason> {
         probes::refill(YIELD, read_volatile(&raw const (*page).since_reseed) == 0);
         let refills = read_volatile(&raw const (*page).counts.refills);
         write_volatile(&raw mut (*page).counts.refills, refills + 1);
-        write_volatile(&raw mut (*page).available, YIELD as u64);
+        page::make_available(page, YIELD as u64);
         Ok(())
     }
 }
@@ -158,7 +169,7 @@ unsafe fn stream(page: *mut Page, dest: &mut [u8]) -> Result<(), Reason> {
         fence();
         (*page).crng.draw_subkey(available);
         fence();
-        write_volatile(&raw mut (*page).available, (available - KEY) as u64);
+        page::make_available(page, (available - KEY) as u64);
         if dest.len() >= FRESH {
             draw_seed(page)?;
             (*page).crng.mix_subkey();
@@ -169,6 +180,8 @@ unsafe fn stream(page: *mut Page, dest: &mut [u8]) -> Result<(), Reason> {
         }
         (*page).crng.stream(dest);
         fence();
+        let bytes = &raw mut (*page).counts.bytes;
+        write_volatile(bytes, read_volatile(bytes) + dest.len() as u64);
         let since =
             read_volatile(&raw const (*page).since_reseed).saturating_add(dest.len() as u64);
         write_volatile(&raw mut (*page).since_reseed, since);

@@ -21,11 +21,12 @@ pub(crate) struct Tls {
     /// Where this thread stands: [`LIGHT`], [`NEVER`], [`NOTED`], or the address
     /// of its page, fixed from then on.
     pub(super) home: usize,
-    /// 1 when the page is idle, 0 while a call is in flight, or without a page.
-    idle: u64,
+    /// The page, and [`IDLE`] unless a call is in flight; 0: no page yet.
+    slot: usize,
     /// A light thread's level.
     pub(crate) bucket: Bucket,
-    /// The number of the page, for giving it back.
+    /// The number of this thread's page plus 1; 0: it has none. A thread that was
+    /// forgiven keeps its page.
     pub(super) number: u32,
     _unused: u32,
 }
@@ -37,10 +38,13 @@ pub(super) const NEVER: usize = 1;
 /// `home`: the kernel answers; `observe` has seen this thread over its allowance.
 pub(super) const NOTED: usize = 2;
 
+/// The lowest bit of `slot`, which no page's address has.
+const IDLE: usize = 1;
+
 /// What a light thread costs.
 pub(crate) const BYTES: usize = 40;
 const _: () = assert!(size_of::<Tls>() == BYTES);
-const _: () = assert!(offset_of!(Tls, home) == 0 && offset_of!(Tls, idle) == 8);
+const _: () = assert!(offset_of!(Tls, home) == 0 && offset_of!(Tls, slot) == 8);
 
 global_asm!(
     ".pushsection .tbss.ownpool, \"awT\", @nobits",
@@ -73,20 +77,25 @@ impl Tls {
         here
     }
 
-    /// Step 1 of a call: takes the page, if it is idle. Null: busy, or not moved.
+    /// Step 1 of a call: takes the slot and leaves null. Null: busy, or not moved.
     ///
-    /// Look and take are one instruction, without the lock that costs 5 ns: only
-    /// this thread and its own signal handlers use the word, but a handler may run
-    /// another user-level thread on this one, which draws and is suspended in its
-    /// turn. Between a look and a take of their own it would have used the page.
+    /// Taken by one instruction, not a locked one, which would cost 5 ns: only this
+    /// thread and its own signal handlers use the word. But a handler may change to
+    /// another user-level thread, which draws and is left in mid-draw: a plain store
+    /// after that would let two draws use one page. A handler that falls before it
+    /// and leaves the page idle does no harm: we have not looked at the page yet.
     ///
     /// # Safety
     /// `this` is from [`Tls::here`] on this thread.
     #[inline(always)]
     pub(super) unsafe fn take_slot(this: *mut Tls) -> *mut Page {
-        // SAFETY: the caller's contract. Whoever has cleared the bit is alone with
-        // the page, and `home` stays until it is set again.
+        // SAFETY: the caller's contract; the word is at offset 8. Whoever clears the
+        // bit is alone with the page, which is this thread's until it ends.
         unsafe {
+            let found = ptr::read_volatile(&raw const (*this).slot);
+            if found == 0 {
+                return ptr::null_mut();
+            }
             asm!(
                 "btr dword ptr [{this} + 8], 0",
                 "jnc {busy}",
@@ -94,18 +103,29 @@ impl Tls {
                 busy = label { return ptr::null_mut() },
                 options(nostack),
             );
-            Tls::home(this) as *mut Page
+            (found & !IDLE) as *mut Page
         }
     }
 
     /// Step 6 of a call: the page is idle again.
     ///
     /// # Safety
-    /// `this` is from [`Tls::here`] on this thread, whose page was taken, or is new.
+    /// `this` is from [`Tls::here`] on this thread, `page` what
+    /// [`take_slot`](Self::take_slot) gave, or a new one.
     #[inline(always)]
-    pub(super) unsafe fn put_slot(this: *mut Tls) {
+    pub(super) unsafe fn put_slot(this: *mut Tls, page: *mut Page) {
         // SAFETY: the caller's contract.
-        unsafe { ptr::write_volatile(&raw mut (*this).idle, 1) }
+        unsafe { ptr::write_volatile(&raw mut (*this).slot, page as usize | IDLE) }
+    }
+
+    /// Whether there is a page, and no call is in flight.
+    ///
+    /// # Safety
+    /// `this` is from [`Tls::here`] on this thread.
+    #[inline(always)]
+    pub(super) unsafe fn is_idle(this: *mut Tls) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { ptr::read_volatile(&raw const (*this).slot) & IDLE != 0 }
     }
 
     /// Where this thread stands.

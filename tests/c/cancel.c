@@ -1,6 +1,7 @@
 /* A thread that does nothing but read urandom, in any form, can be cancelled; with
-   cancellation disabled it cannot. Prints how many threads were cancelled. */
+   cancellation disabled it cannot, on the smallest stack there is. Prints how many threads were cancelled. */
 #include "reads.h"
+#include <limits.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -37,6 +38,9 @@ static void *join(pthread_t thread, const char *what) {
 
 int main(void) {
     int cancelled = 0;
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, PTHREAD_STACK_MIN);
     fd = open("/dev/urandom", O_RDONLY);
     for (int f = 0; f < COUNT(forms); f++) {
         static const size_t lens[] = {16, 2000, 8192};
@@ -52,7 +56,7 @@ int main(void) {
             cancelled++;
         }
         started = let_go = 0;
-        if (pthread_create(&thread, NULL, disabled, (void *)(forms + f))) DIE("pthread_create");
+        if (pthread_create(&thread, &small, disabled, (void *)(forms + f))) DIE("pthread_create");
         while (!started) ;
         pthread_cancel(thread);
         let_go = 1;

@@ -146,7 +146,7 @@ static void reads(void) {
     if (filtered()) return;
     for (int x = 0; x < fd_count; x++)
         for (int f = 0; f < COUNT(forms); f++)
-            for (size_t len = 12; len < 1024; len += 23) {
+            for (size_t len = 12; len < 4096; len += 61) {
                 long kernel = forms[f].kernel(fds[x].fd, page, len, 0);
                 errno = 77;
                 ssize_t got = forms[f].call(fds[x].fd, page, len, 0);

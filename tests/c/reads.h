@@ -50,6 +50,12 @@ static inline struct counts counts(void) {
     return now;
 }
 
+/* Whether a heavy caller is to be served. */
+static inline int serving(void) {
+    const char *mode = getenv("OWNPOOL_MODE");
+    return hooked() && !(mode && (!strcmp(mode, "off") || !strcmp(mode, "observe")));
+}
+
 /* What _FORTIFY_SOURCE calls; no header declares them without it. */
 extern ssize_t __read_chk(int, void *, size_t, size_t);
 extern ssize_t __pread_chk(int, void *, size_t, off_t, size_t);
@@ -106,13 +112,13 @@ static const struct form {
     {"preadv2 at -1", by_preadv2_here, raw_preadv2_here, 1},
 };
 
-/* Random or not: of 64 random bytes, more than 8 equal to one given value is less
-   likely than 2^-40 (the binomial tail is about 2^-41.6 for 9 of 64). */
+/* Random or not: of 64 random bytes, more than 16 are one given value with odds below
+   2^-85 (64 over 17, times 256^-17), so that a million checks stay below 2^-64. */
 static inline int is_random(const void *bytes, int not_this) {
     const unsigned char *at = bytes;
     int zeros = 0, same = 0;
     for (int i = 0; i < 64; i++) zeros += at[i] == 0, same += at[i] == not_this;
-    return zeros <= 8 && same <= 8;
+    return zeros <= 16 && same <= 16;
 }
 
 /* Whether a filter was in force when the program started: then only fstat asks, and a

@@ -104,7 +104,7 @@ static struct dest some_dest(int kind, int first) {
     case 2:
         /* A plain address where nothing can be written: known beforehand if there is
            room for an int, below the size from which fstat asks. */
-        if (kind != URANDOM || (probes && first && d.len >= 4 && d.len < 1024)) d.is_bad = 1, d.bad = below(2) ? closed_page : readonly_page;
+        if (kind != URANDOM || (probes && first && d.len >= 4 && d.len < 8192)) d.is_bad = 1, d.bad = below(2) ? closed_page : readonly_page;
         break;
     case 3: if (kind != URANDOM || first == 2) d.at = SIZE - below(20), d.len = 0x7ffff001 + (huge_len() & 0xffffff); break;
     }

@@ -200,6 +200,15 @@ pub(crate) fn reports(path: &Path) -> Vec<serde_json::Value> {
         .collect()
 }
 
+/// A folder with the library under the names that a linker and a loader look for.
+pub(crate) fn linked() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["libownpool.so", "libownpool.so.0"] {
+        std::os::unix::fs::symlink(library(), folder.path().join(name)).expect("a link");
+    }
+    folder
+}
+
 /// Copies a program that will be run at once. By cp(1), not in this process: a
 /// test beside this one may fork while the copy is open for writing, and its
 /// child's inherited descriptor would make the program "busy" (ETXTBSY, execve(2)).

@@ -6,16 +6,16 @@
 //! after [`LONGEST`] at the latest: the program is then killed and the test fails.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
+use core::mem::{self, size_of};
+use core::ptr;
+use core::time::Duration;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::mem::{self, size_of};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::ptr;
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
 
 /// A traced run that takes longer hangs.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -107,6 +107,10 @@ pub(crate) fn run(command: &mut Command, mut answer: impl FnMut(&Call) -> Option
             _ => Ok(()),
         });
     }
+    #[allow(
+        clippy::zombie_processes,
+        reason = "`follow` waits for it, by waitpid as a tracer must"
+    )]
     let child = command.spawn().expect("the program starts");
     let first = child.id() as i32;
     let (finished, watched) = mpsc::channel::<()>();

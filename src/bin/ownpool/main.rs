@@ -18,6 +18,8 @@ mod elf;
 mod hostile;
 mod inherit;
 mod library;
+#[cfg(test)]
+mod pages;
 mod report;
 mod run;
 mod say;

@@ -1,0 +1,217 @@
+//! The protocol as lists of steps, in the order of the code that each group names.
+
+use super::machine::Op;
+use std::collections::HashMap;
+
+/// Where "a call is in flight" is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Busy {
+    /// Null in the thread's slot: the real one.
+    Slot,
+    /// A sentinel in `available`.
+    Sentinel,
+    /// A flag inside the page.
+    Flag,
+}
+
+/// The real protocol, or one of the simpler ones.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Protocol {
+    pub(crate) busy: Busy,
+    pub(crate) seed_then_magic: bool,
+    pub(crate) available_before_slot: bool,
+    pub(crate) no_post_check: bool,
+    pub(crate) refill_writes_magic: bool,
+    pub(crate) seed_each_piece: bool,
+    pub(crate) forgive_gives_back: bool,
+    pub(crate) no_tag: bool,
+    pub(crate) links_in_pages: bool,
+    pub(crate) plain_memory: bool,
+}
+
+impl Protocol {
+    pub(crate) const REAL: Protocol = Protocol {
+        busy: Busy::Slot,
+        seed_then_magic: false,
+        available_before_slot: false,
+        no_post_check: false,
+        refill_writes_magic: false,
+        seed_each_piece: false,
+        forgive_gives_back: false,
+        no_tag: false,
+        links_in_pages: false,
+        plain_memory: false,
+    };
+}
+
+type Name = &'static str;
+
+/// What one instruction or so does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[rustfmt::skip]
+pub(crate) enum Step {
+    Label(Name), Goto(Name), Done, Kernel,
+    LoadSlot, NullSlot, PutSlot, IfNull(Name), IfLight(Name), IfMoved(Name),
+    LoadAvailable, IfShort(Name), LoadByte, EraseByte, StoreDest, IfMoreCells(Name),
+    StoreAvailable, LookAtMagic(Name), ForgetAvailable, ForgetMagic,
+    IfMagic(Name), Epoch, WriteMagic, DrawSeed(Name), MixSeed, EraseSeed, ExpandLook(Name),
+    CipherKey, WriteKey, WriteRun(usize), EraseCipher, StoreYield, TakeYield,
+    IfSome(Name), Portion, IfRest(Name), IfNextPiece(Name),
+    IfSmall(Name), DrawSubkey, EraseLast, IfNotFresh(Name), MixSubkey, StreamLook(Name), CipherSubkey,
+    EraseSubkey, StreamCell,
+    TurnHome(Name), LoadHead, IfNoHead(Name), LoadNext, PopExchange(Name), Map, KnownAnswer,
+    EraseAnswer, SetHome,
+    IfKept(Name), HomeLight, HomeNever, TakeNumber, IfNoPage(Name), EraseMagic, ErasePage, PushHead, PushNext,
+    PushExchange(Name),
+}
+
+/// All functions, one after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    pub(crate) steps: Vec<Step>,
+    labels: HashMap<Name, usize>,
+}
+
+impl Program {
+    pub(crate) fn new(protocol: Protocol) -> Program {
+        Program::of(steps(protocol))
+    }
+
+    pub(crate) fn of(steps: Vec<Step>) -> Program {
+        let labels = steps.iter().enumerate();
+        let labels = labels.filter_map(|(at, step)| match step {
+            Step::Label(name) => Some((*name, at)),
+            _ => None,
+        });
+        Program {
+            labels: labels.collect(),
+            steps,
+        }
+    }
+
+    pub(crate) fn label(&self, name: Name) -> usize {
+        self.labels[name]
+    }
+
+    pub(crate) fn start(&self, op: Op) -> usize {
+        self.label(match op {
+            Op::Draw(_) => "take",
+            Op::Bulk(..) | Op::Pieces(..) => "bulk",
+            Op::Forgive => "forgive",
+            Op::End => "leave",
+        })
+    }
+}
+
+/// `refill::expand`.
+fn expand(protocol: Protocol, failed: Name) -> Vec<Step> {
+    use Step::*;
+    let mut steps = vec![
+        ExpandLook(failed),
+        CipherKey,
+        WriteKey,
+        WriteRun(0),
+        WriteRun(1),
+        WriteRun(2),
+        EraseCipher,
+    ];
+    if protocol.refill_writes_magic {
+        steps.push(WriteMagic);
+    }
+    steps.push(StoreYield);
+    steps
+}
+
+/// `refill::seed_if_due` and `refill::seed`.
+fn seed(protocol: Protocol, on: Name) -> Vec<Step> {
+    use Step::*;
+    let mut steps = vec![IfMagic(on), ForgetAvailable, Epoch];
+    if protocol.seed_then_magic {
+        steps.extend([DrawSeed("failed"), MixSeed, EraseSeed, WriteMagic]);
+    } else {
+        steps.extend([WriteMagic, DrawSeed("failed"), MixSeed, EraseSeed]);
+    }
+    steps.extend(expand(protocol, "failed"));
+    steps
+}
+
+/// `refill::refill`; reseeding at every one would hide what a bad key does, so this is
+/// the one that does not.
+fn refill(protocol: Protocol) -> Vec<Step> {
+    [
+        vec![Step::Epoch],
+        expand(protocol, "failed"),
+        vec![Step::TakeYield],
+    ]
+    .concat()
+}
+
+#[rustfmt::skip]
+fn steps(protocol: Protocol) -> Vec<Step> {
+    use Step::*;
+    let mut all = Vec::new();
+    // thread::take
+    all.push(Label("take"));
+    if protocol.available_before_slot {
+        all.extend([LoadSlot, IfNull("absent"), LoadAvailable, NullSlot]);
+    } else {
+        all.extend([LoadSlot, NullSlot, IfNull("absent"), LoadAvailable]);
+    }
+    all.extend([IfShort("short"),
+        Label("take byte"), LoadByte, EraseByte, StoreDest, IfMoreCells("take byte"),
+        StoreAvailable]);
+    all.push(if protocol.no_post_check { Label("unchecked") } else { LookAtMagic("lost") });
+    all.extend([PutSlot, Done]);
+    all.extend([Label("short"), PutSlot, IfMoved("slow"), IfLight("move"), Goto("kernel"),
+        Label("lost"), ForgetAvailable, ForgetMagic, PutSlot, Goto("kernel"),
+        // serve::judge, over
+        Label("absent"), IfLight("move"), IfMoved("slow"), Goto("kernel"),
+        Label("bulk"), IfLight("move"), Goto("slow")]);
+    // thread::move_here, page::take, page::pop
+    all.extend([Label("move"), TurnHome("kernel"), IfKept("slow"),
+        Label("pop"), LoadHead, IfNoHead("map"), LoadNext, PopExchange("pop"), Goto("ready"),
+        Label("map"), Map,
+        Label("ready"), KnownAnswer, EraseAnswer, SetHome, PutSlot]);
+    // thread::fill, with_page
+    all.extend([Label("slow"), LoadSlot, NullSlot, IfNull("kernel")]);
+    all.extend(seed(protocol, "seeded"));
+    all.extend([Label("seeded"), IfSmall("fill")]);
+    // refill::stream
+    all.extend([LoadAvailable, IfSome("subkey")]);
+    all.extend(refill(protocol));
+    all.extend([Label("subkey"), DrawSubkey, EraseLast, StoreAvailable,
+        IfNotFresh("keyed"), DrawSeed("failed"), MixSubkey, EraseSeed,
+        Label("keyed"), StreamLook("failed"), CipherSubkey, EraseSubkey,
+        Label("stream"), StreamCell, IfRest("stream"), EraseCipher, Goto("end")]);
+    // refill::fill
+    all.push(Label("fill"));
+    if protocol.seed_each_piece {
+        all.extend(seed(protocol, "piece"));
+        all.push(Label("piece"));
+    }
+    all.extend([Label("portion"), LoadAvailable, IfSome("some")]);
+    all.extend(refill(protocol));
+    all.extend([Label("some"), Portion,
+        Label("fill byte"), LoadByte, EraseByte, StoreDest, IfMoreCells("fill byte"),
+        StoreAvailable, IfRest("portion"), IfNextPiece("fill")]);
+    // with_page again
+    all.push(Label("end"));
+    all.push(if protocol.no_post_check { Label("unchecked too") } else { LookAtMagic("failed") });
+    all.extend([PutSlot, Done,
+        Label("failed"), ForgetAvailable, ForgetMagic, PutSlot,
+        // real::getrandom
+        Label("kernel"), Kernel, Done]);
+    // thread::forgive
+    all.extend([Label("forgive"), LoadSlot, NullSlot, IfNull("stays")]);
+    if protocol.forgive_gives_back {
+        all.extend([HomeNever, TakeNumber, EraseMagic, ErasePage, Goto("push")]);
+    } else {
+        all.extend([EraseMagic, ErasePage, HomeLight, PutSlot, Goto("stays")]);
+    }
+    // thread::end, page::give_back, page::push
+    all.extend([Label("leave"), HomeNever, NullSlot, TakeNumber, IfNoPage("stays"),
+        EraseMagic, ErasePage,
+        Label("push"), PushHead, PushNext, PushExchange("push"),
+        Label("stays"), Done]);
+    all
+}
