@@ -2,7 +2,8 @@
 //!
 //! Promises: once the program has asked for seccomp, no system call is made that
 //! the program did not ask for itself; under a filter that was in force at exec,
-//! only calls that the dynamic loader needs too. Must never undo a confinement
+//! only calls that the dynamic loader and malloc make too (mmap, madvise,
+//! getrandom, and libc's form of fstat and open). Must never undo a confinement
 //! or keep a program from one. `hooks` note, `serve`, `urandom` and `report` ask.
 
 use crate::sys;

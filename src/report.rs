@@ -107,6 +107,7 @@ fn send(plan: &Plan, line: &[u8], pid: u64) {
         | libc::O_CREAT
         | libc::O_CLOEXEC
         | libc::O_NOFOLLOW
+        | libc::O_NOCTTY
         | libc::O_NONBLOCK;
     if let Ok(fd) = sys::open(path, flags) {
         sys::write(fd, line);

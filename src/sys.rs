@@ -4,8 +4,8 @@
 //! is a cancellation point, none goes through the PLT, so a program that
 //! defines its own `getrandom` or `open` is never called back. Must never
 //! decide anything. The system calls are: getrandom, mmap, madvise, fstat,
-//! ioctl; open, read, close of a file under /proc; open, write, getpid, readlink,
-//! rt_sigprocmask, rt_sigtimedwait for a line on fd 2 or a report.
+//! ioctl, read of no bytes; open, read, close of a file under /proc; open, write,
+//! getpid, readlink, poll, rt_sigprocmask, rt_sigtimedwait for a line on fd 2 or a report.
 
 use core::arch::asm;
 use core::ffi::{CStr, c_int, c_uint, c_void};
@@ -211,7 +211,12 @@ pub(crate) fn close(fd: c_int) {
 /// Nor may it end the program, as SIGPIPE (the reader is gone) and SIGXFSZ (files
 /// may not grow) would: both are blocked meanwhile, and what this write has raised
 /// is taken back. Where the program blocks one itself it stays pending, unseen.
+///
+/// Nor may it keep the program waiting: if nobody reads a full pipe, the line is lost.
 pub(crate) fn write(fd: c_int, text: &[u8]) {
+    if !takes(fd) {
+        return;
+    }
     // The kernel's own set of signals: a bit each, from 1 on, in eight bytes.
     const SET: usize = size_of::<u64>();
     let signals = 1u64 << (libc::SIGPIPE - 1) | 1 << (libc::SIGXFSZ - 1);
@@ -237,6 +242,19 @@ pub(crate) fn write(fd: c_int, text: &[u8]) {
         let _ = unsafe { call(libc::SYS_rt_sigtimedwait, arguments) };
     }
     let _ = mask(libc::SIG_SETMASK, &raw const before, core::ptr::null_mut());
+}
+
+/// Whether a descriptor takes a write at once: poll(2), without waiting. What
+/// cannot be asked is taken for a yes.
+fn takes(fd: c_int) -> bool {
+    let mut asked = libc::pollfd {
+        fd,
+        events: libc::POLLOUT,
+        revents: 0,
+    };
+    // SAFETY: one pollfd, which the kernel reads and writes.
+    let ready = unsafe { call(libc::SYS_poll, [(&raw mut asked) as usize, 1, 0, 0, 0, 0]) };
+    ready != Ok(0)
 }
 
 /// The path of the program's own file: readlink(2) of /proc/self/exe.

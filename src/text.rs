@@ -68,11 +68,16 @@ impl<const N: usize> Line<N> {
         self.push(digits.get(first..).unwrap_or_default())
     }
 
-    /// Appends bytes as the inside of a JSON string (RFC 8259 section 7): bytes
-    /// outside printable ASCII, quotes and backslashes become `\u00XX`.
+    /// Appends bytes as the inside of a JSON string (RFC 8259 section 7). Text that
+    /// is UTF-8 stays as it is; otherwise bytes beyond ASCII become `\u00XX`, as
+    /// control characters, quotes and backslashes do.
     pub(crate) fn push_json(&mut self, text: &[u8]) -> &mut Line<N> {
+        let utf8 = core::str::from_utf8(text).is_ok();
         for &byte in text {
             match byte {
+                0x80..=0xff if utf8 => {
+                    self.push(&[byte]);
+                }
                 b'"' | b'\\' | 0..=0x1f | 0x7f..=0xff => {
                     self.push(if byte < 0x10 { b"\\u000" } else { b"\\u00" })
                         .push_hex(u64::from(byte));
@@ -151,6 +156,11 @@ mod tests {
         let mut line = Line::<64>::new();
         line.push_json(b"a\"b\\c\n\xff\x7f/");
         assert_eq!(line.bytes(), br"a\u0022b\u005cc\u000a\u00ff\u007f/");
+        line.cut(0);
+        assert_eq!(
+            line.push_json("caf\u{e9}\n".as_bytes()).bytes(),
+            b"caf\xc3\xa9\\u000a"
+        );
     }
 
     #[test]

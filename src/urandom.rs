@@ -7,7 +7,7 @@
 //!
 //! Promises: an unhinted descriptor costs one bit test; the answer is the
 //! kernel's own, of this moment, for files, pipes, sockets and every device but
-//! one: /dev/random, or a write-only urandom, put behind our back on a number that
+//! one: /dev/random, or a write-only or O_PATH urandom, put behind our back on a number that
 //! was asked before, may be taken for urandom, and harms nobody. Must never ask with any
 //! call but fstat, ioctl and, once, a read of no bytes, or trust a path. `hooks` hint, `serve` asks.
 

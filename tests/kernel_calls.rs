@@ -200,10 +200,11 @@ fn written(call: &Call) -> Option<String> {
         libc::SYS_getrandom if second == 8 && third == 1 => return None,
         libc::SYS_getrandom => return Some(format!("program getrandom {second}")),
         _ if !call.by_library() => return None,
-        libc::SYS_fstat => format!("fstat {first}"),
+        // Which of the two goes by the libc: the one that its own fstat is.
+        libc::SYS_fstat | libc::SYS_newfstatat => format!("fstat {first}"),
         libc::SYS_mmap => "mmap".to_owned(),
         libc::SYS_madvise => format!("madvise {third}"),
-        libc::SYS_open => format!("open {}", call.path.as_deref().unwrap_or("?")),
+        libc::SYS_openat => format!("open {}", call.path.as_deref().unwrap_or("?")),
         libc::SYS_read => "read".to_owned(),
         libc::SYS_close => "close".to_owned(),
         other => format!("system call {other}"),
