@@ -1,7 +1,6 @@
 //! Nothing that threads share is written on the fast path.
 //!
-//! Read off the release library: the instructions from a hook's entry to its
-//! first returns write through registers only (this thread's words, its page, the
+//! Read off the release library: a hook's instructions, slow paths apart, write through registers only (this thread's words, its page, the
 //! caller's memory), never to an address of the library's own; and what they read
 //! of the library's lies on cache lines that nobody writes in passing.
 #![allow(
@@ -17,12 +16,12 @@ mod support;
 use object::{Object, ObjectSymbol};
 use std::process::Command;
 
-/// The fast paths: what the trampolines jump to, and the words of the C API.
+/// The fast paths: exported names, but for what `syscall` jumps to.
 const FAST: &[&str] = &[
-    "14getrandom_from17h",
-    "15getentropy_from17h",
-    "15arc4random_from17h",
-    "19arc4random_buf_from17h",
+    "getrandom",
+    "getentropy",
+    "arc4random",
+    "arc4random_buf",
     "17syscall_getrandom17h",
     "ownpool_u32",
     "ownpool_u64",
@@ -36,11 +35,16 @@ fn library() -> Vec<u8> {
     std::fs::read(support::library()).expect("the library can be read")
 }
 
-/// The name and address of the one symbol that has this in its name.
+/// The name and address of the one symbol of this name, or, for Rust's own
+/// spelling of names, with this in it.
 fn symbol(file: &object::File<'_>, part: &str) -> (String, u64) {
     let found: Vec<_> = file
         .symbols()
-        .filter(|symbol| symbol.name().is_ok_and(|name| name.contains(part)))
+        .filter(|symbol| {
+            symbol
+                .name()
+                .is_ok_and(|name| name == part || part.ends_with("17h") && name.contains(part))
+        })
         .collect();
     assert_eq!(found.len(), 1, "symbols with {part}");
     (found[0].name().unwrap().to_owned(), found[0].address())

@@ -1,6 +1,10 @@
 //! getrandom and its relatives, and `syscall`, by which some programs reach it.
+//!
+//! Each comes in two: the exported name with the fast path, and what it jumps to,
+//! by way of `who_called`, when that is not enough. A jump, because a call would
+//! make the fast path save registers.
 
-use super::hook;
+use super::{like_libc, who_called};
 use crate::confine;
 use crate::serve::{self, Outcome};
 use crate::stats::Door;
@@ -9,37 +13,41 @@ use crate::{real, sure};
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use libc::{size_t, ssize_t};
 
-// Each of these comes in two: the fast path, and what it jumps to when it is not
-// enough. A jump, because a call would make the fast path save registers.
-
-hook! {
-    /// getrandom(2)
-    getrandom(dest: *mut c_void, len: size_t, flags: c_uint) -> ssize_t,
-    caller in "rcx" => getrandom_from, like libc::getrandom
+like_libc! {
+    getrandom: unsafe extern "C" fn(*mut c_void, size_t, c_uint) -> ssize_t;
+    getentropy: unsafe extern "C" fn(*mut c_void, size_t) -> c_int;
 }
 
-unsafe extern "C" fn getrandom_from(
+/// getrandom(2)
+///
+/// # Safety
+/// As getrandom(2).
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn getrandom(
     dest: *mut c_void,
     len: size_t,
     flags: c_uint,
-    caller: usize,
 ) -> ssize_t {
     // SAFETY: the caller's contract with getrandom(2).
     unsafe {
         match serve::quickly(dest, len, flags, Door::Getrandom) {
             Take::Done => len as ssize_t,
-            so_far => getrandom_slowly(dest, len, flags, caller, so_far),
+            so_far => getrandom_called(dest, len, flags, so_far),
         }
     }
 }
 
-#[inline(never)]
+who_called! {
+    getrandom_called(dest: *mut c_void, len: size_t, flags: c_uint, so_far: Take) -> ssize_t,
+    in "r8" => getrandom_slowly
+}
+
 unsafe extern "C" fn getrandom_slowly(
     dest: *mut c_void,
     len: size_t,
     flags: c_uint,
-    caller: usize,
     so_far: Take,
+    caller: usize,
 ) -> ssize_t {
     // SAFETY: the caller's contract with getrandom(2).
     unsafe {
@@ -50,13 +58,12 @@ unsafe extern "C" fn getrandom_slowly(
     }
 }
 
-hook! {
-    /// getentropy(3): at most 256 bytes (EIO beyond), all or nothing.
-    getentropy(dest: *mut c_void, len: size_t) -> c_int,
-    caller in "rdx" => getentropy_from, like libc::getentropy
-}
-
-unsafe extern "C" fn getentropy_from(dest: *mut c_void, len: size_t, caller: usize) -> c_int {
+/// getentropy(3): at most 256 bytes (EIO beyond), all or nothing.
+///
+/// # Safety
+/// As getentropy(3).
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn getentropy(dest: *mut c_void, len: size_t) -> c_int {
     // SAFETY: the caller's contract with getentropy(3).
     unsafe {
         let so_far = if len <= 256 {
@@ -67,17 +74,21 @@ unsafe extern "C" fn getentropy_from(dest: *mut c_void, len: size_t, caller: usi
         if so_far == Take::Done {
             0
         } else {
-            getentropy_slowly(dest, len, caller, so_far)
+            getentropy_called(dest, len, so_far)
         }
     }
 }
 
-#[inline(never)]
+who_called! {
+    getentropy_called(dest: *mut c_void, len: size_t, so_far: Take) -> c_int,
+    in "rcx" => getentropy_slowly
+}
+
 unsafe extern "C" fn getentropy_slowly(
     dest: *mut c_void,
     len: size_t,
-    caller: usize,
     so_far: Take,
+    caller: usize,
 ) -> c_int {
     // SAFETY: the caller's contract with getentropy(3).
     unsafe {
@@ -92,63 +103,60 @@ unsafe extern "C" fn getentropy_slowly(
     }
 }
 
-hook! {
-    /// arc4random(3)
-    arc4random() -> u32,
-    caller in "rdi" => arc4random_from
-}
-
-unsafe extern "C" fn arc4random_from(caller: usize) -> u32 {
-    let mut word = [0; 4];
-    // SAFETY: four bytes of our own.
-    match unsafe { serve::quickly(word.as_mut_ptr().cast(), word.len(), 0, Door::Arc4random) } {
-        Take::Done => u32::from_ne_bytes(word),
-        so_far => arc4random_slowly(caller, so_far),
+/// arc4random(3)
+///
+/// # Safety
+/// None to keep.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn arc4random() -> u32 {
+    match serve::word_quickly(Door::Arc4random) {
+        Some(word) => word,
+        // SAFETY: no preconditions.
+        None => unsafe { arc4random_called() },
     }
 }
 
-#[inline(never)]
-extern "C" fn arc4random_slowly(caller: usize, so_far: Take) -> u32 {
+who_called! {
+    arc4random_called() -> u32,
+    in "rdi" => arc4random_slowly
+}
+
+unsafe extern "C" fn arc4random_slowly(caller: usize) -> u32 {
     let mut word = [0; 4];
+    let (dest, len) = (word.as_mut_ptr().cast(), word.len());
     // SAFETY: four bytes of our own.
-    match unsafe {
-        serve::getrandom(
-            word.as_mut_ptr().cast(),
-            word.len(),
-            0,
-            Door::Arc4random,
-            caller,
-            so_far,
-        )
-    } {
+    match unsafe { serve::getrandom(dest, len, 0, Door::Arc4random, caller, Take::Absent) } {
         Outcome::Served(4) => u32::from_ne_bytes(word),
         // SAFETY: no preconditions.
         _ => unsafe { real::arc4random() },
     }
 }
 
-hook! {
-    /// arc4random_buf(3)
-    arc4random_buf(dest: *mut c_void, len: size_t),
-    caller in "rdx" => arc4random_buf_from
-}
-
-unsafe extern "C" fn arc4random_buf_from(dest: *mut c_void, len: size_t, caller: usize) {
+/// arc4random_buf(3)
+///
+/// # Safety
+/// As arc4random_buf(3).
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn arc4random_buf(dest: *mut c_void, len: size_t) {
     // SAFETY: the caller's contract with arc4random_buf(3).
     unsafe {
-        let so_far = serve::quickly(dest, len, 0, Door::Arc4random);
-        if so_far != Take::Done {
-            arc4random_buf_slowly(dest, len, caller, so_far);
+        match serve::quickly(dest, len, 0, Door::Arc4random) {
+            Take::Done => {}
+            so_far => arc4random_buf_called(dest, len, so_far),
         }
     }
 }
 
-#[inline(never)]
+who_called! {
+    arc4random_buf_called(dest: *mut c_void, len: size_t, so_far: Take),
+    in "rcx" => arc4random_buf_slowly
+}
+
 unsafe extern "C" fn arc4random_buf_slowly(
     dest: *mut c_void,
     len: size_t,
-    caller: usize,
     so_far: Take,
+    caller: usize,
 ) {
     // SAFETY: the caller's contract with arc4random_buf(3).
     unsafe {
@@ -159,15 +167,21 @@ unsafe extern "C" fn arc4random_buf_slowly(
     }
 }
 
-hook! {
+who_called! {
     /// arc4random_uniform(3)
+    #[unsafe(no_mangle)]
     arc4random_uniform(upper_bound: u32) -> u32,
-    caller in "rsi" => arc4random_uniform_from
+    in "rsi" => arc4random_uniform_from
 }
 
 unsafe extern "C" fn arc4random_uniform_from(upper_bound: u32, caller: usize) -> u32 {
-    // SAFETY: no preconditions.
-    sure::uniform(upper_bound, || unsafe { arc4random_from(caller) })
+    sure::uniform(upper_bound, || {
+        match serve::word_quickly(Door::Arc4random) {
+            Some(word) => word,
+            // SAFETY: no preconditions.
+            None => unsafe { arc4random_slowly(caller) },
+        }
+    })
 }
 
 /// syscall(2). Only SYS_getrandom is served; seccomp and prctl(PR_SET_SECCOMP)
@@ -193,7 +207,6 @@ pub(crate) unsafe extern "C" fn syscall() -> c_long {
         "mov rdi, rsi",
         "mov rsi, rdx",
         "mov rdx, rcx",
-        "mov rcx, qword ptr [rsp]",
         "jmp {work}",
         "3:", // SECCOMP_SET_MODE_STRICT and SECCOMP_SET_MODE_FILTER; higher ones only ask
         "cmp esi, {filter}",
@@ -217,28 +230,27 @@ pub(crate) unsafe extern "C" fn syscall() -> c_long {
     )
 }
 
-unsafe extern "C" fn syscall_getrandom(
-    dest: *mut c_void,
-    len: size_t,
-    flags: c_uint,
-    caller: usize,
-) -> c_long {
+unsafe extern "C" fn syscall_getrandom(dest: *mut c_void, len: size_t, flags: c_uint) -> c_long {
     // SAFETY: the caller's contract with getrandom(2).
     unsafe {
         match serve::quickly(dest, len, flags, Door::Syscall) {
             Take::Done => len as c_long,
-            so_far => syscall_getrandom_slowly(dest, len, flags, caller, so_far),
+            so_far => syscall_getrandom_called(dest, len, flags, so_far),
         }
     }
 }
 
-#[inline(never)]
+who_called! {
+    syscall_getrandom_called(dest: *mut c_void, len: size_t, flags: c_uint, so_far: Take) -> c_long,
+    in "r8" => syscall_getrandom_slowly
+}
+
 unsafe extern "C" fn syscall_getrandom_slowly(
     dest: *mut c_void,
     len: size_t,
     flags: c_uint,
-    caller: usize,
     so_far: Take,
+    caller: usize,
 ) -> c_long {
     // SAFETY: the caller's contract with getrandom(2).
     unsafe {

@@ -12,23 +12,20 @@
 mod getrandom;
 mod urandom;
 
-/// Exports `$name` as a trampoline that hands the return address on as one more
-/// argument: who called. Stable Rust has no other way to learn it, and the load
-/// costs less than can be measured. `$register` is the first argument register
-/// that the function's own arguments leave free (System V ABI, x86-64).
+/// `$name` jumps on to `$work` with the return address as one more, last argument:
+/// who called. Stable Rust has no other way to learn it. A hook jumps here when its
+/// fast path is not enough, so that the fast path need not ask; the return address
+/// is still on top of the stack then. (Were it a call one day, the address would be
+/// one of our own: a wrong name in the report, and no more.)
 ///
-/// After the arrow stands the function that does the work, which takes `caller`
-/// last; after `like`, libc's declaration, which must have the same type.
-macro_rules! hook {
-    ($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),*) $(-> $ret:ty)?,
-     caller in $register:literal => $work:path $(, like $libc:path)?) => {
-        $(#[$doc])*
-        ///
-        /// # Safety
-        /// As the function of this name.
-        #[unsafe(no_mangle)]
+/// `$register` is the first argument register that the other arguments leave free
+/// (System V ABI, x86-64).
+macro_rules! who_called {
+    ($(#[$attribute:meta])* $name:ident($($arg:ident: $type:ty),*) $(-> $ret:ty)?,
+     in $register:literal => $work:path) => {
+        $(#[$attribute])*
         #[unsafe(naked)]
-        pub(crate) unsafe extern "C" fn $name($($arg: $type),*) $(-> $ret)? {
+        unsafe extern "C" fn $name($($arg: $type),*) $(-> $ret)? {
             core::arch::naked_asm!(
                 ".cfi_startproc",
                 concat!("mov ", $register, ", qword ptr [rsp]"),
@@ -37,15 +34,17 @@ macro_rules! hook {
                 work = sym $work,
             )
         }
-        // The trampoline passes the arguments on as they are, so the work must
-        // take them as they come; and libc must agree.
+        // Arguments are passed on as they are: the work must take them as they come.
         const _: unsafe extern "C" fn($($type,)* usize) $(-> $ret)? = $work;
-        hook!(@like [$($libc)?] $name($($type),*) $(-> $ret)?);
-    };
-    (@like [] $name:ident($($type:ty),*) $(-> $ret:ty)?) => {};
-    (@like [$libc:path] $name:ident($($type:ty),*) $(-> $ret:ty)?) => {
-        #[allow(clippy::disallowed_methods, reason = "compared, not called")]
-        const _: [unsafe extern "C" fn($($type),*) $(-> $ret)?; 2] = [$name, $libc];
     };
 }
-pub(crate) use hook;
+pub(crate) use who_called;
+
+/// Our functions and libc's declarations have the same type, or this does not compile.
+macro_rules! like_libc {
+    ($($name:ident: $type:ty;)*) => {$(
+        #[allow(clippy::disallowed_methods, reason = "compared, not called")]
+        const _: [$type; 2] = [$name, libc::$name];
+    )*};
+}
+pub(crate) use like_libc;

@@ -4,7 +4,7 @@
 //! passed one or not, that register is handed on as it came, so the mode of
 //! O_CREAT and O_TMPFILE is kept. On x86-64 the names with 64 are the same calls.
 
-use super::hook;
+use super::{like_libc, who_called};
 use crate::serve::{self, Outcome, Pieces, Vectors, Whole};
 use crate::{real, urandom};
 use core::ffi::{c_char, c_int, c_uint, c_void};
@@ -136,10 +136,33 @@ fn in_range(offset: off_t, len: size_t) -> bool {
     offset >= 0 && off_t::try_from(len).is_ok_and(|len| offset.checked_add(len).is_some())
 }
 
-hook! {
+/// Exports a read: an unhinted descriptor costs one bit test and a jump to the real
+/// function, a hinted one goes on to `$work` by way of `$called`.
+macro_rules! read_hook {
+    ($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),*), in $register:literal => $called:ident => $work:path) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// As the function of this name.
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $name($($arg: $type),*) -> ssize_t {
+            // SAFETY: the caller's contract.
+            unsafe {
+                if read_hook!(@first $($arg),*) {
+                    $called($($arg),*)
+                } else {
+                    real::$name($($arg),*)
+                }
+            }
+        }
+        who_called! { $called($($arg: $type),*) -> ssize_t, in $register => $work }
+    };
+    (@first $fd:ident $(, $arg:ident)*) => { urandom::hinted($fd) };
+}
+
+read_hook! {
     /// read(2)
-    read(fd: c_int, dest: *mut c_void, len: size_t) -> ssize_t,
-    caller in "rcx" => read_from, like libc::read
+    read(fd: c_int, dest: *mut c_void, len: size_t), in "rcx" => read_called => read_from
 }
 
 unsafe extern "C" fn read_from(
@@ -150,19 +173,16 @@ unsafe extern "C" fn read_from(
 ) -> ssize_t {
     // SAFETY: the caller's contract with read(2).
     unsafe {
-        if urandom::hinted(fd)
-            && let Some(done) = served(fd, &Whole(dest, len), caller)
-        {
+        if let Some(done) = served(fd, &Whole(dest, len), caller) {
             return done;
         }
         real::read(fd, dest, len)
     }
 }
 
-hook! {
+read_hook! {
     /// read, checked: the real one ends the program when `len` exceeds `room`.
-    __read_chk(fd: c_int, dest: *mut c_void, len: size_t, room: size_t) -> ssize_t,
-    caller in "r8" => read_chk_from
+    __read_chk(fd: c_int, dest: *mut c_void, len: size_t, room: size_t), in "r8" => read_chk_called => read_chk_from
 }
 
 unsafe extern "C" fn read_chk_from(
@@ -174,8 +194,7 @@ unsafe extern "C" fn read_chk_from(
 ) -> ssize_t {
     // SAFETY: the caller's contract with read(2).
     unsafe {
-        if urandom::hinted(fd)
-            && len <= room
+        if len <= room
             && let Some(done) = served(fd, &Whole(dest, len), caller)
         {
             return done;
@@ -184,20 +203,18 @@ unsafe extern "C" fn read_chk_from(
     }
 }
 
-/// The pread family: `$real` answers what is not served.
+/// The pread family.
 macro_rules! preads {
-    ($($(#[$doc:meta])* $name:ident, $work:ident $(, like $libc:path)?;)*) => {$(
-        hook! {
+    ($($(#[$doc:meta])* $name:ident, $called:ident, $work:ident;)*) => {$(
+        read_hook! {
             $(#[$doc])*
-            $name(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t) -> ssize_t,
-            caller in "r8" => $work $(, like $libc)?
+            $name(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t), in "r8" => $called => $work
         }
 
         unsafe extern "C" fn $work(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t, caller: usize) -> ssize_t {
             // SAFETY: the caller's contract with pread(2).
             unsafe {
-                if urandom::hinted(fd)
-                    && in_range(offset, len)
+                if in_range(offset, len)
                     && let Some(done) = served(fd, &Whole(dest, len), caller)
                 {
                     return done;
@@ -210,25 +227,23 @@ macro_rules! preads {
 
 preads! {
     /// pread(2)
-    pread, pread_from, like libc::pread;
+    pread, pread_called, pread_from;
     /// pread64
-    pread64, pread64_from, like libc::pread64;
+    pread64, pread64_called, pread64_from;
 }
 
 /// The checked preads.
 macro_rules! checked_preads {
-    ($($(#[$doc:meta])* $name:ident, $work:ident;)*) => {$(
-        hook! {
+    ($($(#[$doc:meta])* $name:ident, $called:ident, $work:ident;)*) => {$(
+        read_hook! {
             $(#[$doc])*
-            $name(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t, room: size_t) -> ssize_t,
-            caller in "r9" => $work
+            $name(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t, room: size_t), in "r9" => $called => $work
         }
 
         unsafe extern "C" fn $work(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t, room: size_t, caller: usize) -> ssize_t {
             // SAFETY: the caller's contract with pread(2).
             unsafe {
-                if urandom::hinted(fd)
-                    && len <= room
+                if len <= room
                     && in_range(offset, len)
                     && let Some(done) = served(fd, &Whole(dest, len), caller)
                 {
@@ -242,9 +257,9 @@ macro_rules! checked_preads {
 
 checked_preads! {
     /// pread, checked: the real one ends the program when `len` exceeds `room`.
-    __pread_chk, pread_chk_from;
+    __pread_chk, pread_chk_called, pread_chk_from;
     /// pread64, checked
-    __pread64_chk, pread64_chk_from;
+    __pread64_chk, pread64_chk_called, pread64_chk_from;
 }
 
 /// The vectors of a hinted descriptor's read, if they are ones that can be looked
@@ -273,10 +288,9 @@ unsafe fn vectors<'a>(vectors: *const iovec, count: c_int) -> Option<Vectors<'a>
     apart.then_some(Vectors(list))
 }
 
-hook! {
+read_hook! {
     /// readv(2)
-    readv(fd: c_int, list: *const iovec, count: c_int) -> ssize_t,
-    caller in "rcx" => readv_from, like libc::readv
+    readv(fd: c_int, list: *const iovec, count: c_int), in "rcx" => readv_called => readv_from
 }
 
 unsafe extern "C" fn readv_from(
@@ -287,8 +301,7 @@ unsafe extern "C" fn readv_from(
 ) -> ssize_t {
     // SAFETY: the caller's contract with readv(2).
     unsafe {
-        if urandom::hinted(fd)
-            && let Some(wanted) = vectors(list, count)
+        if let Some(wanted) = vectors(list, count)
             && let Some(done) = served(fd, &wanted, caller)
         {
             return done;
@@ -299,18 +312,16 @@ unsafe extern "C" fn readv_from(
 
 /// The preadv family.
 macro_rules! preadvs {
-    ($($(#[$doc:meta])* $name:ident, $work:ident $(, like $libc:path)?;)*) => {$(
-        hook! {
+    ($($(#[$doc:meta])* $name:ident, $called:ident, $work:ident;)*) => {$(
+        read_hook! {
             $(#[$doc])*
-            $name(fd: c_int, list: *const iovec, count: c_int, offset: off_t) -> ssize_t,
-            caller in "r8" => $work $(, like $libc)?
+            $name(fd: c_int, list: *const iovec, count: c_int, offset: off_t), in "r8" => $called => $work
         }
 
         unsafe extern "C" fn $work(fd: c_int, list: *const iovec, count: c_int, offset: off_t, caller: usize) -> ssize_t {
             // SAFETY: the caller's contract with preadv(2).
             unsafe {
-                if urandom::hinted(fd)
-                    && let Some(wanted) = vectors(list, count)
+                if let Some(wanted) = vectors(list, count)
                     && in_range(offset, wanted.total())
                     && let Some(done) = served(fd, &wanted, caller)
                 {
@@ -324,26 +335,24 @@ macro_rules! preadvs {
 
 preadvs! {
     /// preadv(2)
-    preadv, preadv_from, like libc::preadv;
+    preadv, preadv_called, preadv_from;
     /// preadv64
-    preadv64, preadv64_from, like libc::preadv64;
+    preadv64, preadv64_called, preadv64_from;
 }
 
 /// The preadv2 family. An offset of -1 means the file's own position, which the
 /// device does not have; any flag is the kernel's to judge.
 macro_rules! preadv2s {
-    ($($(#[$doc:meta])* $name:ident, $work:ident $(, like $libc:path)?;)*) => {$(
-        hook! {
+    ($($(#[$doc:meta])* $name:ident, $called:ident, $work:ident;)*) => {$(
+        read_hook! {
             $(#[$doc])*
-            $name(fd: c_int, list: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t,
-            caller in "r9" => $work $(, like $libc)?
+            $name(fd: c_int, list: *const iovec, count: c_int, offset: off_t, flags: c_int), in "r9" => $called => $work
         }
 
         unsafe extern "C" fn $work(fd: c_int, list: *const iovec, count: c_int, offset: off_t, flags: c_int, caller: usize) -> ssize_t {
             // SAFETY: the caller's contract with preadv2(2).
             unsafe {
-                if urandom::hinted(fd)
-                    && flags == 0
+                if flags == 0
                     && let Some(wanted) = vectors(list, count)
                     && (offset == -1 || in_range(offset, wanted.total()))
                     && let Some(done) = served(fd, &wanted, caller)
@@ -358,7 +367,18 @@ macro_rules! preadv2s {
 
 preadv2s! {
     /// preadv2(2)
-    preadv2, preadv2_from, like libc::preadv2;
+    preadv2, preadv2_called, preadv2_from;
     /// preadv64v2
-    preadv64v2, preadv64v2_from, like libc::preadv64v2;
+    preadv64v2, preadv64v2_called, preadv64v2_from;
+}
+
+like_libc! {
+    read: unsafe extern "C" fn(c_int, *mut c_void, size_t) -> ssize_t;
+    pread: unsafe extern "C" fn(c_int, *mut c_void, size_t, off_t) -> ssize_t;
+    pread64: unsafe extern "C" fn(c_int, *mut c_void, size_t, off_t) -> ssize_t;
+    readv: unsafe extern "C" fn(c_int, *const iovec, c_int) -> ssize_t;
+    preadv: unsafe extern "C" fn(c_int, *const iovec, c_int, off_t) -> ssize_t;
+    preadv64: unsafe extern "C" fn(c_int, *const iovec, c_int, off_t) -> ssize_t;
+    preadv2: unsafe extern "C" fn(c_int, *const iovec, c_int, off_t, c_int) -> ssize_t;
+    preadv64v2: unsafe extern "C" fn(c_int, *const iovec, c_int, off_t, c_int) -> ssize_t;
 }
