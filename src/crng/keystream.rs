@@ -3,8 +3,9 @@
 //! Promises: [`Keystream::fill`] writes the keystream of RFC 8439 section 2.3
 //! with an all-zero nonce and a 64-bit block counter that starts at 0, straight
 //! into the slice it is given; [`Keystream::erase`] leaves nothing of the key.
-//! Must never: implement the cipher, choose a backend, or copy the key anywhere
-//! but into its own 64 bytes. Only `crng` calls it.
+//! Must never: implement the cipher or choose a backend. What the compiler keeps of
+//! a key in registers and on the stack is for the caller to overwrite (`thread`
+//! does, after each run). Only `crng` calls it.
 //!
 //! A key is used for one run of blocks and then replaced, so the nonce need not
 //! vary. The counter has 64 bits (the original layout of the cipher) because one

@@ -52,7 +52,8 @@ pub(crate) fn move_here() -> bool {
     // SAFETY: this thread's own words. `home` is NEVER while we are at it, so a
     // signal handler, or a malloc that draws, finds the thread busy.
     unsafe {
-        if !STARTED.load(Ordering::Relaxed) {
+        let ending = read_volatile(&raw const (*tls).ending) != 0;
+        if ending || !STARTED.load(Ordering::Relaxed) {
             return false;
         }
         if !Tls::turn_home(tls, tls::LIGHT, tls::NEVER)
@@ -146,10 +147,14 @@ unsafe extern "C" fn end(_number: *mut c_void) {
     // SAFETY: this thread's own words; whatever call was in flight never returns,
     // so nobody uses the page.
     unsafe {
-        // In this order: a handler in between could otherwise put a page in the slot.
-        Tls::set_home(tls, tls::NEVER);
+        // First of all, so that no handler moves the thread meanwhile, once more or
+        // after having forgiven it.
+        write_volatile(&raw mut (*tls).ending, 1);
         fence();
+        // The slot before `home`: whoever finds it full takes `home` for a page.
         let _ = Tls::take_slot(tls);
+        fence();
+        Tls::set_home(tls, tls::NEVER);
         fence();
         let Some(owned) = page::of((*tls).number) else {
             return;
@@ -198,9 +203,8 @@ pub(crate) fn forgive(policy: &bucket::Policy) -> bool {
         page::erase(page);
         (*tls).bucket = bucket::Bucket::default();
         fence();
-        // The slot stays taken: there is no page behind a light thread's home. A
-        // thread that is ending is not light again.
-        Tls::turn_home(tls, page as usize, tls::LIGHT);
+        // The slot stays taken: there is no page behind a light thread's home.
+        Tls::set_home(tls, tls::LIGHT);
         true
     }
 }

@@ -28,7 +28,8 @@ pub(crate) struct Tls {
     /// The number of this thread's page plus 1; 0: it has none. A thread that was
     /// forgiven keeps its page.
     pub(super) number: u32,
-    _unused: u32,
+    /// 1 once the thread ends: it is not moved any more.
+    pub(super) ending: u32,
 }
 
 /// `home`: the kernel answers, the bucket judges.

@@ -142,6 +142,8 @@ struct Thread {
     slot: Option<usize>,
     /// The page that it has, from its first move to its end.
     number: Option<usize>,
+    /// Not moved any more.
+    ending: bool,
 }
 
 /// One call in flight: where it is, and its registers.
@@ -249,6 +251,7 @@ impl<'a> Machine<'a> {
                 home: Home::Light,
                 slot: None,
                 number: None,
+                ending: false,
             }; 3],
             epoch: 100,
             frames: Vec::new(),
@@ -502,6 +505,11 @@ impl<'a> Machine<'a> {
             Step::Label(_) => {}
             Step::Goto(label) => go(&mut frame, label),
             Step::TakeSlot => {
+                // The slot is one bit; the page is where home says.
+                let full = protocol.busy == Busy::Slot && self.threads[thread].slot.is_some();
+                if full && !matches!(self.threads[thread].home, Home::Page(_)) {
+                    watcher.violations.insert(Violation::Null);
+                }
                 self.load_slot(&mut frame);
                 self.empty_slot(&frame);
             }
@@ -526,7 +534,7 @@ impl<'a> Machine<'a> {
             }
             Step::IfMoved(_) => {}
             Step::TurnHome(label) => {
-                if self.threads[thread].home == Home::Light {
+                if self.threads[thread].home == Home::Light && !self.threads[thread].ending {
                     self.threads[thread].home = Home::Never;
                 } else {
                     go(&mut frame, label);
@@ -540,12 +548,11 @@ impl<'a> Machine<'a> {
                 }
             }
             Step::HomeLight => {
-                // The last that forgiving does with the page. Not if the thread ends.
-                if self.threads[thread].home == page.map_or(Home::Never, Home::Page) {
-                    self.threads[thread].home = Home::Light;
-                }
+                // The last that forgiving does with the page.
+                self.threads[thread].home = Home::Light;
                 frame.page = None;
             }
+            Step::Ending => self.threads[thread].ending = true,
             Step::LoadHead => frame.head = self.free,
             Step::IfNoHead(label) if frame.head.1 == 0 => go(&mut frame, label),
             Step::IfNoHead(_) => {}

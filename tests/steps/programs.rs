@@ -6,7 +6,7 @@ use std::collections::HashMap;
 /// Where "a call is in flight" is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Busy {
-    /// The thread's slot is empty: the real one.
+    /// The slot is taken: the real one.
     Slot,
     /// A sentinel in `available`.
     Sentinel,
@@ -61,7 +61,7 @@ pub(crate) enum Step {
     EraseSubkey, StreamCell,
     TurnHome(Name), LoadHead, IfNoHead(Name), LoadNext, PopExchange(Name), Map, KnownAnswer,
     EraseAnswer, SetHome,
-    IfKept(Name), HomeLight, HomeNever, TakeNumber, IfNoPage(Name), EraseMagic, ErasePage, PushHead, PushNext,
+    IfKept(Name), HomeLight, HomeNever, Ending, TakeNumber, IfNoPage(Name), EraseMagic, ErasePage, PushHead, PushNext,
     PushExchange(Name),
 }
 
@@ -218,7 +218,7 @@ fn steps(protocol: Protocol) -> Vec<Step> {
         all.extend([EraseMagic, ErasePage, HomeLight, Goto("stays")]);
     }
     // thread::end, page::give_back, page::push
-    all.extend([Label("leave"), HomeNever, EmptySlot, TakeNumber, IfNoPage("stays"),
+    all.extend([Label("leave"), Ending, EmptySlot, HomeNever, TakeNumber, IfNoPage("stays"),
         EraseMagic, ErasePage,
         Label("push"), PushHead, PushNext, PushExchange("push"),
         Label("stays"), Done]);
