@@ -8,9 +8,8 @@
 //! does, after each run). Only `crng` calls it.
 //!
 //! A key is used for one run of blocks and then replaced, so the nonce need not
-//! vary. The counter has 64 bits (the original layout of the cipher) because one
-//! request may be longer than the 256 GiB of the RFC's 32 bits could be trusted
-//! to outlast for every future caller.
+//! vary. The block counter has 64 bits (the original layout of the cipher): the 32
+//! of RFC 8439 would wrap at 256 GiB, these at no request that there can be.
 
 use chacha20::ChaCha20LegacyCore;
 use chacha20::cipher::array::Array;
@@ -28,7 +27,7 @@ pub(crate) const KEY: usize = 32;
 pub(crate) const BLOCK: usize = 64;
 
 /// What the AVX-512 backend makes in one go: 16 blocks. Slices of whole strides
-/// cost the least a byte; a lone block costs as much as four strides' worth of one.
+/// cost the least a byte; a block made alone takes longer than a whole stride.
 pub(crate) const STRIDE: usize = 16 * BLOCK;
 
 /// The cipher's state: constants, key, counter, nonce. All-zero memory is a

@@ -16,7 +16,8 @@
 //!   they are handed out. A stolen state tells nothing about bytes already given.
 //! - Prediction resistance: [`Crng::mix_seed`] folds fresh kernel bytes into the
 //!   key by XOR *before* the key is expanded, so that refill is already covered,
-//!   and a bad seed can only fail to improve the key, never weaken it.
+//!   and a bad seed can only fail to improve the key, never weaken it. It is as
+//!   good as the seed: one that a thief of the state could compute adds nothing.
 //! - A large request gets a key of its own ([`Crng::draw_subkey`]), taken from
 //!   the buffer like any bytes, used for one run and erased.
 //! - Every secret lives inside the value, so the owner decides which memory that

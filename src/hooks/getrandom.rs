@@ -2,7 +2,8 @@
 //!
 //! Each comes in two: the exported name with the fast path, and what it jumps to,
 //! by way of `who_called`, when that is not enough. A jump, because a call would
-//! make the fast path save registers.
+//! make the fast path save registers. (`arc4random_uniform`, which may draw more
+//! than once, has its fast path behind the jump.)
 
 use super::{like_libc, who_called};
 use crate::confine;

@@ -15,7 +15,7 @@ use crate::apart::Apart;
 use core::arch::asm;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Whether the processor has AVX-512 F. Set once, before anybody draws.
+/// Whether the AVX-512 backend is in use. Set once, before anybody draws.
 pub(super) static WIDE: Apart<AtomicBool> = Apart(AtomicBool::new(false));
 
 /// Moves `len` bytes from `from` to `dest`, erasing them.

@@ -1,0 +1,34 @@
+//! What a draw leaves behind outside its page, and what a thread leaves that ends.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on ends where it stands"
+)]
+
+mod support;
+
+/// `tests/c/leftovers.c`, for each kind of page and each source of seeds.
+#[test]
+fn no_key_is_left_on_the_stack() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = support::compile_c(folder.path(), "leftovers", &["-fno-stack-protector"]);
+    for switch in ["", "wipe", "novdso"] {
+        support::succeeds(support::preloaded(&program).env("OWNPOOL_TEST", switch));
+    }
+}
+
+/// `tests/c/thread_end.c`, also for a thread that may be forgiven meanwhile.
+#[test]
+fn a_handler_may_draw_at_every_step_of_a_threads_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = support::compile_c(folder.path(), "thread_end", &[]);
+    for (mode, forgive) in [("auto", "0"), ("always", "0"), ("auto", "1"), ("vdso", "0")] {
+        let mut command = support::preloaded(&program);
+        command
+            .env("OWNPOOL_MODE", mode)
+            .env("OWNPOOL_FORGIVE_SECS", forgive);
+        support::succeeds(&mut command);
+    }
+}
