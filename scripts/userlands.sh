@@ -5,8 +5,8 @@
 #     sh scripts/userlands.sh [SUITE...]
 #
 # Each is a folder made by debootstrap, kept for the next time (about 450 MB each) under
-# USERLANDS, by default ${TMPDIR:-/tmp}/ownpool-userlands. Needs root, debootstrap and what
-# `make dist` needs. In each, scripts/userlands-inside.sh runs as a user who has the tarball
+# USERLANDS, by default ${TMPDIR:-/tmp}/ownpool-userlands. MIRROR may name where packages
+# come from; debootstrap knows one itself. Needs root, debootstrap and what `make dist` needs. In each, scripts/userlands-inside.sh runs as a user who has the tarball
 # and nothing else; /usr/local and the working folder are in memory and gone afterwards.
 set -eu
 cd "$(dirname "$0")/.."
