@@ -5,10 +5,10 @@
 //! the caller over its allowance.
 //!
 //! Promises: never over earlier than the exact bucket would say, and not later
-//! than an exact bucket of twice the burst; the usual light call needs no clock. Time is a number handed in,
-//! and [`Charge::AskClock`] says when it is wanted: the level is kept undrained
-//! until it passes the burst, and only then is it worth asking how much has
-//! leaked since. Must never: read a clock, know a thread, or serve anybody.
+//! than an exact bucket of twice the burst; the usual light call needs no clock.
+//! Time is a number handed in, and [`Charge::AskClock`] says when it is wanted: the
+//! level is kept undrained until it passes the burst, and only then is it worth
+//! asking how much has leaked since. Must never: read a clock, know a thread, or serve anybody.
 //! `serve` is the only caller. All-zero memory is a valid, empty bucket.
 //!
 //! Not an exponential average, which has no sharp edge to explain to an

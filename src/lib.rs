@@ -7,10 +7,10 @@
 //! speed. In doubt it falls through to the kernel, which is behind every hook.
 //!
 //! ```text
-//!  doors      hooks   api   init ─ report          (interposed names, C API, start and end)
+//!  doors      hooks   api   init ─ report, modules (interposed names, C API, start and end)
 //!               └──► serve ◄──┘                    (the one decision)
-//!  state      thread   urandom   stats   real   confine
-//!               └─────► sys, vdso, elf ◄──┘        (raw kernel calls, loaded images)
+//!  state      thread   urandom   stats   callers   real   confine   sure
+//!               └─────► sys, vdso, elf, probes ◄──┘ (raw kernel calls, loaded images)
 //!  pure       crng   bucket   settings   text      (import nothing of ours)
 //! ```
 //!

@@ -48,9 +48,9 @@ pub(crate) const YIELD: usize = RUN - KEY;
 pub(crate) struct Crng {
     /// Cipher state while a run is made; erased otherwise.
     cipher: Keystream,
-    /// Key of one large request; erased otherwise.
+    /// Key of one large request; erased once used.
     subkey: [u8; KEY],
-    /// Where fresh kernel bytes are put; erased otherwise.
+    /// Where fresh kernel bytes are put; erased once mixed in.
     seed: [u8; KEY],
     /// The key, then the bytes not yet handed out.
     run: [u8; RUN],
