@@ -14,10 +14,11 @@
 //! - Backtracking resistance: a refill overwrites the key by the generator's own
 //!   output before any byte of that output can leave, and bytes are erased as
 //!   they are handed out. A stolen state tells nothing about bytes already given.
-//! - Prediction resistance: [`Crng::mix_seed`] folds fresh kernel bytes into the
-//!   key by XOR *before* the key is expanded, so that refill is already covered,
-//!   and a bad seed can only fail to improve the key, never weaken it. It is as
-//!   good as the seed: one that a thief of the state could compute adds nothing.
+//! - Prediction resistance: whatever stands in the seed is folded into the key by
+//!   XOR *before* the key is expanded, so that refill is already covered, and a bad
+//!   seed can only fail to improve the key, never weaken it. It is as good as the
+//!   seed: one that a thief of the state could compute adds nothing, nor does the
+//!   zero that stands there when none was drawn.
 //! - A large request gets a key of its own ([`Crng::draw_subkey`]), taken from
 //!   the buffer like any bytes, used for one run and erased.
 //! - Every secret lives inside the value, so the owner decides which memory that
@@ -50,7 +51,7 @@ pub(crate) struct Crng {
     cipher: Keystream,
     /// Key of one large request; erased once used.
     subkey: [u8; KEY],
-    /// Where fresh kernel bytes are put; erased once mixed in.
+    /// Where fresh kernel bytes are put; zero once they are folded in.
     seed: [u8; KEY],
     /// The key, then the bytes not yet handed out.
     run: [u8; RUN],
@@ -71,28 +72,21 @@ impl Crng {
         }
     }
 
-    /// Where the caller writes 32 fresh kernel bytes before [`mix_seed`](Self::mix_seed)
-    /// or [`mix_subkey`](Self::mix_subkey).
+    /// Where the caller puts 32 fresh kernel bytes, for the next [`refill`](Self::refill)
+    /// or [`stream`](Self::stream) to fold in. Left alone, it adds nothing.
     #[inline(always)]
     pub(crate) fn seed_mut(&mut self) -> &mut [u8; KEY] {
         &mut self.seed
     }
 
-    /// Folds the seed into the key, and erases the seed.
-    #[inline(always)]
-    pub(crate) fn mix_seed(&mut self) {
-        if let Some(key) = self.run.first_chunk_mut::<KEY>() {
-            xor(key, &self.seed);
-        }
-        erase(&mut self.seed);
-    }
-
-    /// Expands the key into the next key and [`YIELD`] fresh bytes.
+    /// Expands the key, with the seed folded in, into the next key and [`YIELD`]
+    /// fresh bytes; erases the seed.
     #[inline(always)]
     pub(crate) fn refill(&mut self) {
         if let Some(key) = self.run.first_chunk::<KEY>() {
-            self.cipher.key(key);
+            self.cipher.key(&xor(key, &self.seed));
         }
+        erase(&mut self.seed);
         // The run starts with the key, so the old key is gone after the first block.
         self.cipher.fill(&mut self.run);
         self.cipher.erase();
@@ -121,18 +115,13 @@ impl Crng {
         }
     }
 
-    /// Folds the seed into the subkey, and erases the seed.
-    #[inline(always)]
-    pub(crate) fn mix_subkey(&mut self) {
-        xor(&mut self.subkey, &self.seed);
-        erase(&mut self.seed);
-    }
-
-    /// Fills `dest`, a whole number of blocks, from the subkey, and erases the subkey.
+    /// Fills `dest`, a whole number of blocks, from the subkey with the seed folded
+    /// in, and erases both.
     #[inline(always)]
     pub(crate) fn stream(&mut self, dest: &mut [u8]) {
-        self.cipher.key(&self.subkey);
+        self.cipher.key(&xor(&self.subkey, &self.seed));
         erase(&mut self.subkey);
+        erase(&mut self.seed);
         self.cipher.fill(dest);
         self.cipher.erase();
     }
@@ -144,10 +133,13 @@ impl core::fmt::Debug for Crng {
     }
 }
 
-fn xor(key: &mut [u8; KEY], seed: &[u8; KEY]) {
-    for (k, s) in key.iter_mut().zip(seed) {
+fn xor(key: &[u8; KEY], seed: &[u8; KEY]) -> [u8; KEY] {
+    // By value: the sum goes straight into the cipher, by way of registers.
+    let mut sum = *key;
+    for (k, s) in sum.iter_mut().zip(seed) {
         *k ^= s;
     }
+    sum
 }
 
 fn erase(secret: &mut [u8; KEY]) {
@@ -163,7 +155,6 @@ pub(crate) fn known_answer(crng: &mut Crng, expect_wrong: bool) -> bool {
     for (number, byte) in (0u8..).zip(crng.seed.iter_mut()) {
         *byte = number;
     }
-    crng.mix_seed();
     crng.refill();
     let first = crng.run.first_chunk::<64>();
     let last = crng.run.last_chunk::<64>();

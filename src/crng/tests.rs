@@ -23,7 +23,6 @@ fn hex(text: &str) -> Vec<u8> {
 fn seeded(byte: u8) -> Crng {
     let mut crng = Crng::unseeded();
     *crng.seed_mut() = [byte; KEY];
-    crng.mix_seed();
     crng.refill();
     crng
 }
@@ -103,15 +102,15 @@ fn a_refill_is_the_keystream_of_the_mixed_key_and_replaces_it() {
 fn a_seed_is_folded_in_before_the_key_is_expanded() {
     let (mut plain, mut mixed) = (seeded(3), seeded(3));
     *mixed.seed_mut() = [0x55; KEY];
-    mixed.mix_seed();
-    assert_eq!(mixed.seed, [0; KEY]);
+    let key: [u8; KEY] = mixed.run[..KEY].try_into().unwrap();
     plain.refill();
     mixed.refill();
     assert_ne!(plain.run, mixed.run);
+    assert_eq!(mixed.run[..], keystream(&key.map(|k| k ^ 0x55), RUN)[..]);
+    assert_eq!(mixed.seed, [0; KEY]);
     // XOR with a seed of zeros is the worst that a seed can do.
     let (mut same, mut zero) = (seeded(3), seeded(3));
     *zero.seed_mut() = [0; KEY];
-    zero.mix_seed();
     same.refill();
     zero.refill();
     assert_eq!(same.run, zero.run);
@@ -137,10 +136,11 @@ fn a_seed_changes_the_stream_of_a_large_request() {
     plain.draw_subkey(YIELD);
     plain.stream(&mut a);
     mixed.draw_subkey(YIELD);
+    let subkey = mixed.subkey;
     *mixed.seed_mut() = [1; KEY];
-    mixed.mix_subkey();
     mixed.stream(&mut b);
     assert_ne!(a, b);
+    assert_eq!(b, keystream(&subkey.map(|k| k ^ 1), STRIDE));
     assert_eq!(mixed.seed, [0; KEY]);
 }
 

@@ -12,7 +12,7 @@
 //! dropped (memory pressure) between any two accesses. Whatever is computed from
 //! zeros after that is caught when the magic is read again before the answer.
 
-use super::handout::{hand_out, scrub};
+use super::handout::{hand_out, join, scrub};
 use super::page::{self, Page};
 use super::{LIMITS, current_epoch, fence};
 use crate::crng::keystream::{KEY, STRIDE};
@@ -103,11 +103,8 @@ unsafe fn seed(page: *mut Page) -> Result<(), Reason> {
         // magic is wiped with the key, and it starts here again.
         write_volatile(&raw mut (*page).magic, epoch);
         fence();
-        let done = draw_seed(page).and_then(|()| {
-            // An older key, if this is a reseed, stays in: XOR can only add.
-            (*page).crng.mix_seed();
-            expand(page, epoch)
-        });
+        // An older key, if this is a reseed, stays in: XOR can only add.
+        let done = draw_seed(page).and_then(|()| expand(page, epoch));
         if done.is_err() {
             // A magic without a seed would vouch for zeros.
             write_volatile(&raw mut (*page).magic, 0);
@@ -128,7 +125,6 @@ unsafe fn refill(page: *mut Page) -> Result<(), Reason> {
         write_volatile(&raw mut (*page).since_reseed, since);
         if reseed_is_due(page, since) {
             draw_seed(page)?;
-            (*page).crng.mix_seed();
         }
         expand(page, epoch)
     }
@@ -178,7 +174,6 @@ unsafe fn stream(page: *mut Page, dest: &mut [u8]) -> Result<(), Reason> {
         let limit = LIMITS.reseed_bytes.load(Relaxed).max(FRESH_TOGETHER);
         if dest.len() >= FRESH || since.saturating_add(dest.len() as u64) >= limit {
             draw_seed(page)?;
-            (*page).crng.mix_subkey();
         }
         // A wiped subkey would make a stream that everybody knows.
         if read_volatile(&raw const (*page).magic) != current_epoch() {
@@ -267,6 +262,7 @@ unsafe fn draw_seed(page: *mut Page) -> Result<(), Reason> {
             Some(drawn) => drawn == KEY as isize,
             None => sys::getrandom(seed.cast(), KEY, libc::GRND_NONBLOCK) == Ok(KEY),
         };
+        join(seed);
         fence();
         if !drawn {
             return Err(Reason::Unseeded);

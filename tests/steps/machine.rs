@@ -717,11 +717,10 @@ fn page_step(
         Step::Epoch => frame.epoch = epoch,
         Step::WriteMagic => page.magic = frame.epoch,
         Step::DrawSeed(_) => page.seed = watcher.kernel(),
-        Step::MixSeed => page.key ^= page.seed,
         Step::EraseSeed => page.seed = ZERO,
         Step::ExpandLook(label) if page.magic != frame.epoch => go(frame, label),
         Step::ExpandLook(_) => {}
-        Step::CipherKey => page.cipher = page.key,
+        Step::CipherKey => page.cipher = page.key ^ page.seed,
         Step::WriteKey => page.key = watcher.stream(page.cipher, 0),
         Step::WriteRun(cell) => page.run[cell] = watcher.stream(page.cipher, cell as u64 + 1),
         Step::EraseCipher => page.cipher = ZERO,
@@ -750,10 +749,9 @@ fn page_step(
         Step::EraseLast => page.run[frame.left.min(YIELD - 1)] = ZERO,
         Step::IfNotFresh(label) if !matches!(frame.op, Op::Bulk(_, true)) => go(frame, label),
         Step::IfNotFresh(_) => {}
-        Step::MixSubkey => page.subkey ^= page.seed,
         Step::StreamLook(label) if page.magic != epoch => go(frame, label),
         Step::StreamLook(_) => {}
-        Step::CipherSubkey => page.cipher = page.subkey,
+        Step::CipherSubkey => page.cipher = page.subkey ^ page.seed,
         Step::EraseSubkey => page.subkey = ZERO,
         Step::StreamCell => {
             if let Some(dest) = frame.dest.get_mut(frame.done) {

@@ -54,10 +54,10 @@ pub(crate) enum Step {
     TakeSlot, LoadSlot, EmptySlot, PutSlot, IfNull(Name), IfLight(Name), IfMoved(Name),
     LoadAvailable, IfShort(Name), LoadByte, EraseByte, StoreDest, IfMoreCells(Name),
     StoreAvailable, LookAtMagic(Name), ForgetAvailable, ForgetMagic,
-    IfMagic(Name), Epoch, WriteMagic, DrawSeed(Name), MixSeed, EraseSeed, ExpandLook(Name),
+    IfMagic(Name), Epoch, WriteMagic, DrawSeed(Name), EraseSeed, ExpandLook(Name),
     CipherKey, WriteKey, WriteRun(usize), EraseCipher, StoreYield, TakeYield,
     IfSome(Name), Portion, IfRest(Name), IfNextPiece(Name),
-    IfSmall(Name), DrawSubkey, EraseLast, IfNotFresh(Name), MixSubkey, StreamLook(Name), CipherSubkey,
+    IfSmall(Name), DrawSubkey, EraseLast, IfNotFresh(Name), StreamLook(Name), CipherSubkey,
     EraseSubkey, StreamCell,
     TurnHome(Name), LoadHead, IfNoHead(Name), LoadNext, PopExchange(Name), Map, KnownAnswer,
     EraseAnswer, SetHome,
@@ -109,6 +109,7 @@ fn expand(protocol: Protocol, failed: Name) -> Vec<Step> {
     let mut steps = vec![
         ExpandLook(failed),
         CipherKey,
+        EraseSeed,
         WriteKey,
         WriteRun(0),
         WriteRun(1),
@@ -127,9 +128,9 @@ fn seed(protocol: Protocol, on: Name) -> Vec<Step> {
     use Step::*;
     let mut steps = vec![IfMagic(on), ForgetAvailable, Epoch];
     if protocol.seed_then_magic {
-        steps.extend([DrawSeed("failed"), MixSeed, EraseSeed, WriteMagic]);
+        steps.extend([DrawSeed("failed"), WriteMagic]);
     } else {
-        steps.extend([WriteMagic, DrawSeed("failed"), MixSeed, EraseSeed]);
+        steps.extend([WriteMagic, DrawSeed("failed")]);
     }
     steps.extend(expand(protocol, "failed"));
     steps
@@ -187,8 +188,8 @@ fn steps(protocol: Protocol) -> Vec<Step> {
     all.extend([LoadAvailable, IfSome("subkey")]);
     all.extend(refill(protocol));
     all.extend([Label("subkey"), DrawSubkey, EraseLast, StoreAvailable,
-        IfNotFresh("keyed"), DrawSeed("failed"), MixSubkey, EraseSeed,
-        Label("keyed"), StreamLook("failed"), CipherSubkey, EraseSubkey,
+        IfNotFresh("keyed"), DrawSeed("failed"),
+        Label("keyed"), StreamLook("failed"), CipherSubkey, EraseSubkey, EraseSeed,
         Label("stream"), StreamCell, IfRest("stream"), EraseCipher, Goto("end")]);
     // refill::fill
     all.push(Label("fill"));
