@@ -29,7 +29,7 @@ use core::sync::atomic::Ordering::Relaxed;
 const FRESH: usize = 16 << 10;
 
 /// So do smaller ones, when this much has been drawn since the kernel's last bytes.
-const FRESH_TOGETHER: u64 = 32 << 10;
+const FRESH_TOGETHER: u64 = 48 << 10;
 
 /// Seeds the page if this epoch has not. Once a request, before its first byte.
 ///
