@@ -139,6 +139,7 @@ fn interpreters_and_generators_of_this_machine() {
             "a generator of its own (RAND_bytes)",
         ),
         ("/usr/bin/java", "no_effect", 1, "Java virtual machine"),
+        ("/usr/bin/dd", "no_effect", 1, "told to read /dev/urandom"),
         ("/usr/bin/openssl", "no_effect", 1, "OWNPOOL_SKIP"),
         ("/usr/bin/gpg", "no_effect", 1, "OWNPOOL_SKIP"),
         ("/usr/bin/su", "cannot_load", 2, "set-user-id"),
@@ -733,6 +734,12 @@ fn running_decides_for_every_kind() {
             "a generator of its own",
         ),
         ("/usr/bin/java", vec!["-version"], 1, "Java virtual machine"),
+        (
+            "/usr/bin/dd",
+            vec!["if=/dev/urandom", "of=/dev/null", "bs=64K", "count=4"],
+            0,
+            "1 thread would have been moved",
+        ),
     ] {
         if installed(program.trim_start_matches("/usr/bin/")).is_none() {
             continue;

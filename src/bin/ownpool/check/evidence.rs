@@ -50,6 +50,13 @@ pub(crate) fn own_doors(program: &Facts) -> Vec<&'static str> {
         .collect()
 }
 
+/// A name by which this file reads files that we stand in front of.
+pub(crate) fn reads_files(facts: &Facts) -> Option<&'static str> {
+    let reads = imported(facts, Kind::Read);
+    let best = reads.iter().find(|name| **name == "read").or(reads.first());
+    best.copied()
+}
+
 /// What speaks for this object asking the kernel, one reason each.
 pub(crate) fn of(object: &Object, closure: &Closure) -> Vec<String> {
     let facts = &object.facts;
@@ -84,7 +91,6 @@ pub(crate) fn of(object: &Object, closure: &Closure) -> Vec<String> {
         reasons.push(format!("{path} looks getrandom up at run time"));
     }
     if facts.names_urandom {
-        let reads = imported(facts, Kind::Read);
         let cxx = closure.objects.iter().any(|object| {
             object
                 .facts
@@ -92,8 +98,7 @@ pub(crate) fn of(object: &Object, closure: &Closure) -> Vec<String> {
                 .as_deref()
                 .is_some_and(|soname| soname.starts_with(b"libstdc++.so."))
         });
-        let best = reads.iter().find(|name| **name == "read").or(reads.first());
-        match best {
+        match reads_files(facts) {
             Some(read) => reasons.push(format!("{path} names /dev/urandom and imports {read}")),
             None if cxx => reasons.push(format!(
                 "{path} names /dev/urandom and may read it by a C++ stream"

@@ -99,6 +99,11 @@ pub(crate) fn by_closure(closure: &Closure, host: &Host, mut against: Vec<String
     reasons.extend(drbg.map(|drbg| drbg.words));
     if nothing {
         reasons.push("neither it nor its libraries ask the kernel for randomness by a name that can be replaced".into());
+        reasons.extend(evidence::reads_files(&program.facts).map(|read| {
+            format!(
+                "it reads files by {read}: told to read /dev/urandom, as dd may be, it is served, and --run sees it"
+            )
+        }));
     }
     let hidden = evidence::own_doors(&program.facts);
     if !hidden.is_empty() {
