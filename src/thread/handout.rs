@@ -7,9 +7,13 @@
 //! in its place, so the order can be read off the source.
 //!
 //! Plain moves of 64 bytes where AVX-512 is there, and overlapping ones of 4, 8
-//! and 16: masked AVX-512 copies cost 3 ns more a call, and `rep movsb` 20. A tail is loaded whole before any of it is
-//! erased, since its two moves overlap. Vector registers throughout: the fast
-//! path then needs no register that it would have to save.
+//! and 16: masked AVX-512 copies cost 3 ns more a call, and `rep movsb` 20. A tail
+//! is loaded whole before any of it is erased, since its two moves overlap. Vector
+//! registers throughout: the fast path then needs no register that it would have
+//! to save.
+//!
+//! The refill's two pieces of assembly stand below: [`join`], which spares it a
+//! wait, and [`scrub`], which leaves nothing of a key outside the page.
 
 use crate::apart::Apart;
 use core::arch::asm;
