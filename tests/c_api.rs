@@ -13,7 +13,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use support::{installed, library, linked};
+use support::{compiles, installed, library, linked};
 
 /// The two languages, as this compiler and these arguments.
 const LANGUAGES: [(&str, &[&str]); 2] = [
@@ -38,20 +38,19 @@ impl Place {
     /// Compiles `tests/c/NAME.c` as this language and links it with the library.
     fn build(&self, name: &str, (compiler, standard): (&str, &[&str])) -> PathBuf {
         let binary = self.folder.path().join(format!("{name}-{compiler}"));
-        let output = Command::new(compiler)
-            .args(["-O2", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"])
-            .args(standard)
-            .arg(root().join("tests/c").join(format!("{name}.c")))
-            .args(["-x", "none"])
-            .arg("-I")
-            .arg(root().join("include"))
-            .arg("-L")
-            .arg(self.folder.path())
-            .args(["-Wl,--as-needed", "-lownpool", "-lm", "-ldl", "-o"])
-            .arg(&binary)
-            .output()
-            .expect("the compiler is installed");
-        assert!(output.status.success(), "{name}: {}", text(&output.stderr));
+        compiles(
+            Command::new(compiler)
+                .args(["-O2", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"])
+                .args(standard)
+                .arg(root().join("tests/c").join(format!("{name}.c")))
+                .args(["-x", "none"])
+                .arg("-I")
+                .arg(root().join("include"))
+                .arg("-L")
+                .arg(self.folder.path())
+                .args(["-Wl,--as-needed", "-lownpool", "-lm", "-ldl", "-o"])
+                .arg(&binary),
+        );
         binary
     }
 

@@ -12,7 +12,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::{command, linked, ran, reports, succeeds};
+use support::{command, compiles, linked, ran, reports, succeeds};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -46,7 +46,7 @@ impl Place {
         } else {
             gcc.arg("-ldl");
         }
-        succeeds(&mut gcc);
+        compiles(&mut gcc);
         binary
     }
 

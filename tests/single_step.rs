@@ -157,6 +157,13 @@ fn refills_and_bulk_in_every_kind() {
     }
 }
 
+#[test]
+fn a_read_into_two_pieces_in_every_kind() {
+    for settings in KINDS {
+        go(settings, &[("readv", &ACTIONS, 83)]);
+    }
+}
+
 /// The program finds what is wrong with simpler libraries, so its silence means something.
 #[test]
 fn simple_libraries_are_found_out() {

@@ -10,7 +10,8 @@
  * would take minutes, to see one more byte of a wiped run erased.
  *
  * WHAT is the call: take16, take256, refill256 (256 bytes across a refill), bulk2
- * (a refill, then two strides and a rest), bulk8, bulk20, move (the thread's first).
+ * (a refill, then two strides and a rest), bulk8, bulk20, move (the thread's first),
+ * readv (of urandom, 60 bytes and 196, the second across a refill).
  * ACTION is what happens, in the handler of the trap:
  *   fork       a fork; both go on. In one pass: every instruction has its own child.
  *   forkdraw   the same, and the child draws in the handler first.
@@ -42,6 +43,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -70,6 +72,8 @@ static unsigned char *anchor, anchor_byte;
 static volatile int in_child, acted;
 static sigjmp_buf away;
 static unsigned char dest[32 << 10], at_fork[32 << 10];
+static int urandom = -1;
+static struct iovec pieces[2] = {{dest, 60}, {dest + 60, 196}};
 
 static long raw(long n, long a, long b, long c) {
     long r;
@@ -247,7 +251,7 @@ static void on_trap(int signal, siginfo_t *info, void *data) {
 __attribute__((noinline)) static ssize_t stepped(void) {
     errno = 77;
     __asm__ volatile("int3\n.globl step_begin\nstep_begin:" ::: "memory");
-    ssize_t result = getrandom(dest, len, 0);
+    ssize_t result = urandom < 0 ? getrandom(dest, len, 0) : readv(urandom, pieces, 2);
     __asm__ volatile("int3\n.globl step_end\nstep_end:" ::: "memory");
     return result;
 }
@@ -309,6 +313,13 @@ static void warm_up(void) {
         return;
     draw(16, "before");
     int nearly = !strcmp(what, "refill256") ? 108 : !strcmp(what, "bulk2") ? 192 : 0;
+    if (!strcmp(what, "readv")) {
+        unsigned char first[16];
+        urandom = open("/dev/urandom", O_RDONLY);
+        if (urandom < 0 || read(urandom, first, sizeof first) != sizeof first)
+            fail("before: wrong result");
+        nearly = 92;
+    }
     for (int i = 0; nearly && i < 11; i++)
         draw(256, "before");
     if (nearly) {
@@ -396,7 +407,7 @@ int main(int argc, char **argv) {
     plain_library = !strstr(argv[1], "ownpool");
     static const struct { const char *name; size_t len; } calls[] = {
         {"take16", 16}, {"take256", 256}, {"refill256", 256}, {"bulk2", 2048 + 64},
-        {"bulk8", 8192}, {"bulk20", 20480}, {"move", 16}};
+        {"bulk8", 8192}, {"bulk20", 20480}, {"move", 16}, {"readv", 256}};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         if (!strcmp(what, calls[i].name))
             len = calls[i].len;

@@ -88,19 +88,24 @@ fn build() -> Artifacts {
 pub(crate) fn gcc(folder: &Path, name: &str, source: &str, arguments: &[&str]) -> PathBuf {
     let (source_path, binary) = (folder.join(format!("{name}.c")), folder.join(name));
     std::fs::write(&source_path, source).expect("a source file can be written");
-    let output = Command::new("gcc")
-        .arg("-o")
-        .arg(&binary)
-        .arg(&source_path)
-        .args(arguments)
-        .output()
-        .expect("gcc is installed");
-    assert!(
-        output.status.success(),
-        "gcc: {}",
-        String::from_utf8_lossy(&output.stderr)
+    compiles(
+        Command::new("gcc")
+            .arg("-o")
+            .arg(&binary)
+            .arg(&source_path)
+            .args(arguments),
     );
     binary
+}
+
+/// Runs a compiler; fails the test, with what it says, if it does.
+pub(crate) fn compiles(compiler: &mut Command) {
+    let output = compiler.output().expect("the compiler is installed");
+    assert!(
+        output.status.success(),
+        "{compiler:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 /// The path of a program of this machine, if it is installed.
@@ -120,18 +125,13 @@ pub(crate) fn compile_c(folder: &Path, name: &str, arguments: &[&str]) -> PathBu
 pub(crate) fn compile_c_as(folder: &Path, name: &str, source: &str, arguments: &[&str]) -> PathBuf {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
     let binary = folder.join(name);
-    let output = Command::new("gcc")
-        .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-o"])
-        .arg(&binary)
-        .arg(sources.join(format!("{source}.c")))
-        .args(["-pthread", "-ldl"])
-        .args(arguments)
-        .output()
-        .expect("gcc is installed");
-    assert!(
-        output.status.success(),
-        "gcc: {}",
-        String::from_utf8_lossy(&output.stderr)
+    compiles(
+        Command::new("gcc")
+            .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-o"])
+            .arg(&binary)
+            .arg(sources.join(format!("{source}.c")))
+            .args(["-pthread", "-ldl"])
+            .args(arguments),
     );
     binary
 }
