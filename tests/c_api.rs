@@ -15,11 +15,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use support::{compiles, installed, library, linked};
 
-/// The two languages, as this compiler and these arguments.
-const LANGUAGES: [(&str, &[&str]); 2] = [
-    ("gcc", &["-std=c11", "-x", "c"]),
-    ("g++", &["-std=c++11", "-x", "c++"]),
-];
+/// A compiler, and the arguments that make it one of its language.
+type Language = (&'static str, &'static [&'static str]);
+const C: Language = ("gcc", &["-std=c11", "-x", "c"]);
+const CXX: Language = ("g++", &["-std=c++11", "-x", "c++"]);
+
+/// The two languages, or C alone where there is no compiler of C++.
+fn languages() -> Vec<Language> {
+    let there = |language: &Language| *language == C || installed(language.0).is_some();
+    [C, CXX].into_iter().filter(there).collect()
+}
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -52,6 +57,14 @@ impl Place {
                 .arg(&binary),
         );
         binary
+    }
+
+    /// The program in C; it must compile in every language.
+    fn build_all(&self, name: &str) -> PathBuf {
+        for language in languages() {
+            self.build(name, language);
+        }
+        self.folder.path().join(format!("{name}-{}", C.0))
     }
 
     /// Runs it with the library found here and no other setting but these.
@@ -114,12 +127,13 @@ fn the_header_is_clean_under_every_standard() {
     // C++ has no such prototypes; and it takes a function that is named as a struct, as
     // stat(2) is, for a shadow.
     let c_alone = ["-Wstrict-prototypes", "-Wshadow"];
-    for (language, standards) in [
-        ("c", ["gnu90", "c99", "c11", "gnu17"]),
-        ("c++", ["c++98", "c++11", "c++17", "c++20"]),
-    ] {
+    for (compiler, _) in languages() {
+        let (language, standards) = match compiler {
+            "gcc" => ("c", ["gnu90", "c99", "c11", "gnu17"]),
+            _ => ("c++", ["c++98", "c++11", "c++17", "c++20"]),
+        };
         for standard in standards {
-            let output = Command::new(if language == "c" { "gcc" } else { "g++" })
+            let output = Command::new(compiler)
                 .args(["-x", language, "-fsyntax-only"])
                 .arg(format!("-std={standard}"))
                 .args(
@@ -166,7 +180,7 @@ fn an_unchecked_result_is_warned_about() {
 #[test]
 fn the_layout_stays() {
     let place = Place::new();
-    for language in LANGUAGES {
+    for language in languages() {
         place.content(&place.build("api_layout", language), &[], &[]);
     }
 }
@@ -174,7 +188,7 @@ fn the_layout_stays() {
 #[test]
 fn every_function_and_its_errors() {
     let place = Place::new();
-    for language in LANGUAGES {
+    for language in languages() {
         let binary = place.build("api_calls", language);
         for kind in KINDS {
             place.content(&binary, &["auto"], &[kind]);
@@ -188,7 +202,7 @@ fn every_function_and_its_errors() {
 #[test]
 fn the_api_works_where_the_hooks_stay_out() {
     let place = Place::new();
-    let binary = place.build("api_calls", LANGUAGES[0]);
+    let binary = place.build("api_calls", C);
     place.content(&binary, &["off"], &[("OWNPOOL_SKIP", "api_calls-gcc")]);
     place.content(&binary, &["off"], &[("OWNPOOL_MODE", "off")]);
 }
@@ -196,7 +210,7 @@ fn the_api_works_where_the_hooks_stay_out() {
 #[test]
 fn integers_are_even() {
     let place = Place::new();
-    for language in LANGUAGES {
+    for language in languages() {
         place.content(&place.build("api_uniform", language), &[], &[]);
     }
 }
@@ -204,7 +218,7 @@ fn integers_are_even() {
 #[test]
 fn every_moment_of_a_process() {
     let place = Place::new();
-    for language in LANGUAGES {
+    for language in languages() {
         let binary = place.build("api_moments", language);
         for kind in KINDS {
             for mode in ["auto", "always", "vdso", "off"] {
@@ -228,8 +242,7 @@ fn equal(said: &str) -> Vec<u64> {
 #[test]
 fn a_reseed_reaches_every_thread_before_its_next_byte() {
     let place = Place::new();
-    let binary = place.build("api_reseed", LANGUAGES[0]);
-    place.build("api_reseed", LANGUAGES[1]);
+    let binary = place.build_all("api_reseed");
     for kind in KINDS {
         for mode in ["auto", "always", "vdso", "off"] {
             let settings = [("OWNPOOL_MODE", mode), kind];
@@ -249,7 +262,7 @@ fn a_reseed_reaches_every_thread_before_its_next_byte() {
 #[test]
 fn without_a_destructor_only_the_first_thread_has_a_generator() {
     let place = Place::new();
-    for language in LANGUAGES {
+    for language in languages() {
         let binary = place.build("api_keyless", language);
         for by in ["main", "other"] {
             place.content(&binary, &[by], &[]);
@@ -263,8 +276,7 @@ const INTEGERS: [&str; 3] = ["u32", "u64", "uniform"];
 fn integers_end_the_process_when_everything_is_refused() {
     use std::os::unix::process::ExitStatusExt;
     let place = Place::new();
-    let binary = place.build("api_refused", LANGUAGES[0]);
-    place.build("api_refused", LANGUAGES[1]);
+    let binary = place.build_all("api_refused");
     for kind in KINDS {
         for when in ["own", "moved"] {
             for who in INTEGERS {
@@ -295,7 +307,7 @@ fn integers_end_the_process_when_everything_is_refused() {
 #[test]
 fn integers_turn_to_the_device_when_getrandom_is_refused() {
     let place = Place::new();
-    let binary = place.build("api_refused", LANGUAGES[0]);
+    let binary = place.build("api_refused", C);
     for kind in KINDS {
         for when in ["inherited", "own", "moved"] {
             for who in INTEGERS {
@@ -314,7 +326,7 @@ fn integers_turn_to_the_device_when_getrandom_is_refused() {
 #[test]
 fn integers_and_fills_wait_for_the_kernel() {
     let place = Place::new();
-    let binary = place.build("api_refused", LANGUAGES[0]);
+    let binary = place.build("api_refused", C);
     for kind in KINDS {
         for when in ["inherited", "own", "moved"] {
             for who in INTEGERS {
@@ -334,7 +346,7 @@ fn programs_record_the_soname() {
         return;
     };
     let place = Place::new();
-    let binary = place.build("api_layout", LANGUAGES[0]);
+    let binary = place.build("api_layout", C);
     for (path, entry) in [
         (binary, "Shared library: [libownpool.so.0]"),
         (library(), "Library soname: [libownpool.so.0]"),

@@ -319,12 +319,15 @@ fn arguments_arrive_byte_for_byte() {
 /// Order, doubles and entries without `=` are part of what a program is given.
 #[test]
 fn the_environment_is_handed_on_as_it_is() {
-    let python = installed("perl").expect("perl is installed");
+    let Some(perl) = installed("perl") else {
+        println!("perl is not installed");
+        return;
+    };
     let output = bare(&installed("env").unwrap())
         .args(["-i", "Z=1", "A=2", "M=\n"])
         .arg(command())
         .arg("run")
-        .arg(python)
+        .arg(perl)
         .args(["-e", "open F, '/proc/self/environ'; print <F>"])
         .output()
         .unwrap();
