@@ -259,6 +259,7 @@ pub(crate) unsafe fn fill_by_vdso(
             return Err(Reason::Busy);
         };
         fence();
+        let epoch = current_epoch();
         let mut done = Ok(0);
         for (dest, len) in pieces {
             let drawn = vdso::getrandom(dest, len, flags, refill::vdso_state(page)).unwrap_or(-1);
@@ -271,6 +272,11 @@ pub(crate) unsafe fn fill_by_vdso(
             if drawn != len as isize {
                 break;
             }
+        }
+        fence();
+        if current_epoch() != epoch {
+            // Reseeded meanwhile: these bytes may come of a state that was restored.
+            done = Err(Reason::Unseeded);
         }
         if let Ok(done) = done {
             let bytes = &raw mut (*page).counts.bytes;
