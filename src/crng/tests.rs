@@ -99,6 +99,25 @@ fn a_refill_is_the_keystream_of_the_mixed_key_and_replaces_it() {
 }
 
 #[test]
+fn a_short_refill_is_the_beginning_of_a_whole_one() {
+    let (mut whole, mut short) = (seeded(3), seeded(3));
+    *whole.seed_mut() = [0x55; KEY];
+    *short.seed_mut() = [0x55; KEY];
+    whole.refill();
+    short.refill_short();
+    assert_eq!(short.run[..STRIDE], whole.run[..STRIDE]);
+    assert_eq!(
+        short.bytes_mut()[..SHORT_YIELD],
+        whole.bytes_mut()[..SHORT_YIELD]
+    );
+    assert_eq!(short.seed, [0; KEY]);
+    // The next of either is the same: all that is kept is the key.
+    whole.refill();
+    short.refill();
+    assert_eq!(short.run, whole.run);
+}
+
+#[test]
 fn a_seed_is_folded_in_before_the_key_is_expanded() {
     let (mut plain, mut mixed) = (seeded(3), seeded(3));
     *mixed.seed_mut() = [0x55; KEY];

@@ -39,7 +39,8 @@ pub(crate) struct Page {
     pub(super) available: u64,
     /// What this generator has done.
     pub(super) counts: Private,
-    /// Bytes handed out since the kernel last reseeded the key, by refills.
+    /// Bytes made since the kernel last reseeded the key, by refills and by streams
+    /// that had no kernel bytes of their own.
     pub(super) since_reseed: u64,
     /// When it last did, in milliseconds; only kept if a setting asks.
     pub(super) reseeded_ms: u64,

@@ -4,7 +4,7 @@
 //! it leaves; the kernel's bytes are folded into the key before it is expanded;
 //! anything but exactly 32 bytes from the kernel is an error, and the kernel
 //! then answers the whole request itself. Must never expand a key whose page was
-//! wiped, keep a key on the stack, or write the magic during a refill: a refill
+//! wiped, leave a key on the stack, or write the magic during a refill: a refill
 //! that revived the magic of a page wiped in the middle of it would vouch for a
 //! key of zeros. Only `thread` calls it, with the slot taken.
 //!
@@ -16,7 +16,7 @@ use super::handout::{hand_out, join, scrub};
 use super::page::{self, Page};
 use super::{LIMITS, current_epoch, fence};
 use crate::crng::keystream::{KEY, STRIDE};
-use crate::crng::{Crng, YIELD};
+use crate::crng::{Crng, SHORT_YIELD, YIELD};
 use crate::stats::Reason;
 use crate::{probes, sys, vdso};
 use core::ffi::c_void;
@@ -28,8 +28,25 @@ use core::sync::atomic::Ordering::Relaxed;
 /// or 245 by the system call, against 2,300 for the keystream (measured, AVX-512).
 const FRESH: usize = 16 << 10;
 
-/// So do smaller ones, when this much has been drawn since the kernel's last bytes.
-const FRESH_TOGETHER: u64 = 48 << 10;
+/// Smaller ones have the page reseeded for them when this much has been drawn since.
+const FRESH_TOGETHER: u64 = 64 << 10;
+
+/// How much of a buffer a refill makes.
+#[derive(Clone, Copy)]
+enum Length {
+    Whole,
+    /// A third, for subkeys alone.
+    Short,
+}
+
+impl Length {
+    const fn bytes(self) -> usize {
+        match self {
+            Length::Whole => YIELD,
+            Length::Short => SHORT_YIELD,
+        }
+    }
+}
 
 /// Seeds the page if this epoch has not. Once a request, before its first byte.
 ///
@@ -63,7 +80,7 @@ pub(super) unsafe fn fill(page: *mut Page, mut dest: *mut u8, len: usize) -> Res
         while rest > 0 {
             let mut available = read_volatile(&raw const (*page).available) as usize;
             if available == 0 {
-                refill(page)?;
+                refill(page, Length::Whole, false)?;
                 available = YIELD;
             }
             let now = rest.min(available);
@@ -104,7 +121,7 @@ unsafe fn seed(page: *mut Page) -> Result<(), Reason> {
         write_volatile(&raw mut (*page).magic, epoch);
         fence();
         // An older key, if this is a reseed, stays in: XOR can only add.
-        let done = draw_seed(page).and_then(|()| expand(page, epoch));
+        let done = reseed(page).and_then(|()| expand(page, epoch, Length::Whole));
         if done.is_err() {
             // A magic without a seed would vouch for zeros.
             write_volatile(&raw mut (*page).magic, 0);
@@ -113,20 +130,34 @@ unsafe fn seed(page: *mut Page) -> Result<(), Reason> {
     }
 }
 
-/// Fast key erasure, with fresh kernel bytes folded in first if they are due.
+/// Fast key erasure, with fresh kernel bytes folded in first if they are due: by
+/// the settings, or because the caller says so.
 ///
 /// # Safety
 /// As [`fill`], and the page was seeded.
-unsafe fn refill(page: *mut Page) -> Result<(), Reason> {
+unsafe fn refill(page: *mut Page, length: Length, due: bool) -> Result<(), Reason> {
     // SAFETY: the page is ours.
     unsafe {
         let epoch = current_epoch();
-        let since = read_volatile(&raw const (*page).since_reseed).saturating_add(YIELD as u64);
-        write_volatile(&raw mut (*page).since_reseed, since);
-        if reseed_is_due(page, since) {
-            draw_seed(page)?;
+        let since = drawn(page, length.bytes());
+        if due || reseed_is_due(page, since) {
+            reseed(page)?;
         }
-        expand(page, epoch)
+        expand(page, epoch, length)
+    }
+}
+
+/// Notes that this much more has been drawn since the page was reseeded; how much it
+/// is by now.
+///
+/// # Safety
+/// As [`fill`].
+unsafe fn drawn(page: *mut Page, len: usize) -> u64 {
+    // SAFETY: the page is ours.
+    unsafe {
+        let since = read_volatile(&raw const (*page).since_reseed).saturating_add(len as u64);
+        write_volatile(&raw mut (*page).since_reseed, since);
+        since
     }
 }
 
@@ -134,19 +165,20 @@ unsafe fn refill(page: *mut Page) -> Result<(), Reason> {
 ///
 /// # Safety
 /// As [`fill`].
-unsafe fn expand(page: *mut Page, epoch: u64) -> Result<(), Reason> {
+unsafe fn expand(page: *mut Page, epoch: u64, length: Length) -> Result<(), Reason> {
     // SAFETY: the page is ours.
     unsafe {
         fence();
         if read_volatile(&raw const (*page).magic) != epoch {
             return Err(Reason::Unseeded);
         }
-        run_cipher(&mut (*page).crng, None);
+        run_cipher(&mut (*page).crng, Run::Refill(length));
         fence();
-        probes::refill(YIELD, read_volatile(&raw const (*page).since_reseed) == 0);
+        let reseeded = read_volatile(&raw const (*page).since_reseed) == 0;
+        probes::refill(length.bytes(), reseeded);
         let refills = read_volatile(&raw const (*page).counts.refills);
         write_volatile(&raw mut (*page).counts.refills, refills + 1);
-        page::make_available(page, YIELD as u64);
+        page::make_available(page, length.bytes() as u64);
         Ok(())
     }
 }
@@ -160,49 +192,71 @@ unsafe fn stream(page: *mut Page, dest: &mut [u8]) -> Result<(), Reason> {
     // SAFETY: the page is ours.
     unsafe {
         let mut available = read_volatile(&raw const (*page).available) as usize;
-        if available < KEY {
-            // The last few bytes are not worth keeping: the refill overwrites them.
-            refill(page)?;
-            available = YIELD;
+        // A large request has kernel bytes for itself alone. Smaller ones share some:
+        // those go into the page's key, since a subkey is used by one request and
+        // gone, and the next would come of the same old buffer.
+        let alone = dest.len() >= FRESH;
+        let due = !alone && {
+            let since = read_volatile(&raw const (*page).since_reseed);
+            since.saturating_add(dest.len() as u64) >= together()
+        };
+        if due || available < KEY {
+            // The bytes that are left are not worth keeping: a refill forgets them.
+            refill(page, Length::Short, due)?;
+            available = SHORT_YIELD;
         }
         fence();
         (*page).crng.draw_subkey(available);
         fence();
         page::make_available(page, (available - KEY) as u64);
-        // Each large request for itself, and smaller ones together.
-        let since = read_volatile(&raw const (*page).since_reseed);
-        let limit = LIMITS.reseed_bytes.load(Relaxed).max(FRESH_TOGETHER);
-        if dest.len() >= FRESH || since.saturating_add(dest.len() as u64) >= limit {
+        if alone {
             draw_seed(page)?;
         }
         // A wiped subkey would make a stream that everybody knows.
         if read_volatile(&raw const (*page).magic) != current_epoch() {
             return Err(Reason::Unseeded);
         }
-        run_cipher(&mut (*page).crng, Some(dest));
+        let len = dest.len();
+        run_cipher(&mut (*page).crng, Run::Stream(dest));
         fence();
         let bytes = &raw mut (*page).counts.bytes;
-        write_volatile(bytes, read_volatile(bytes) + dest.len() as u64);
-        let since =
-            read_volatile(&raw const (*page).since_reseed).saturating_add(dest.len() as u64);
-        write_volatile(&raw mut (*page).since_reseed, since);
+        write_volatile(bytes, read_volatile(bytes) + len as u64);
+        if !alone {
+            drawn(page, len);
+        }
         Ok(())
     }
 }
 
-/// A run of the cipher, for the buffer or straight into `dest`, with nothing of the
-/// key left outside the page: the compiler keeps copies of it in registers and in
-/// stack slots, which this overwrites.
+/// After how many bytes requests that share kernel bytes have the page reseeded: a
+/// limit of its own where refills have none, since they always do.
+fn together() -> u64 {
+    match LIMITS.reseed_bytes.load(Relaxed) {
+        0 => FRESH_TOGETHER,
+        bytes => bytes,
+    }
+}
+
+/// What the cipher is run for.
+enum Run<'a> {
+    Refill(Length),
+    Stream(&'a mut [u8]),
+}
+
+/// A run of the cipher, with nothing of the key left outside the page by us: the
+/// compiler keeps copies of it in registers and in stack slots, which this overwrites.
+/// (A signal that falls into it has the kernel save those registers on the stack.)
 #[inline(never)]
-fn run_cipher(crng: &mut Crng, dest: Option<&mut [u8]>) {
+fn run_cipher(crng: &mut Crng, run: Run<'_>) {
     #[inline(never)]
-    fn run(crng: &mut Crng, dest: Option<&mut [u8]>) {
-        match dest {
-            Some(dest) => crng.stream(dest),
-            None => crng.refill(),
+    fn go(crng: &mut Crng, run: Run<'_>) {
+        match run {
+            Run::Refill(Length::Whole) => crng.refill(),
+            Run::Refill(Length::Short) => crng.refill_short(),
+            Run::Stream(dest) => crng.stream(dest),
         }
     }
-    run(crng, dest);
+    go(crng, run);
     scrub();
 }
 
@@ -244,6 +298,22 @@ pub(super) unsafe fn vdso_state(page: *mut Page) -> *mut c_void {
     }
 }
 
+/// Draws 32 bytes from the kernel for the page's key, and notes when.
+///
+/// # Safety
+/// As [`fill`].
+unsafe fn reseed(page: *mut Page) -> Result<(), Reason> {
+    // SAFETY: the page is ours.
+    unsafe {
+        draw_seed(page)?;
+        write_volatile(&raw mut (*page).since_reseed, 0);
+        if LIMITS.reseed_bytes.load(Relaxed) != 0 {
+            write_volatile(&raw mut (*page).reseeded_ms, vdso::now_ms().unwrap_or(0));
+        }
+    }
+    Ok(())
+}
+
 /// Draws 32 bytes from the kernel into the generator's seed.
 ///
 /// # Safety
@@ -270,10 +340,6 @@ unsafe fn draw_seed(page: *mut Page) -> Result<(), Reason> {
         probes::reseed(KEY, by_vdso.is_some());
         let reseeds = read_volatile(&raw const (*page).counts.reseeds);
         write_volatile(&raw mut (*page).counts.reseeds, reseeds + 1);
-        write_volatile(&raw mut (*page).since_reseed, 0);
-        if LIMITS.reseed_bytes.load(Relaxed) != 0 {
-            write_volatile(&raw mut (*page).reseeded_ms, vdso::now_ms().unwrap_or(0));
-        }
         Ok(())
     }
 }

@@ -92,13 +92,24 @@ pub(crate) const EVENTS: [Event; 14] = [
     Event::OtherEnds,
 ];
 
+/// Which fresh kernel bytes a streamed request gets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kernel {
+    /// None.
+    No,
+    /// Some of its own, for its subkey.
+    Own,
+    /// Those of the page, which is reseeded for it.
+    Shared,
+}
+
 /// What a thread does, one after the other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
     /// A request of so many cells.
     Draw(usize),
-    /// A streamed one; `true`: with fresh kernel bytes of its own.
-    Bulk(usize, bool),
+    /// A streamed one.
+    Bulk(usize, Kernel),
     /// One of two pieces.
     Pieces(usize, usize),
     /// Back to the kernel.
@@ -337,7 +348,7 @@ impl<'a> Machine<'a> {
     fn happen(&mut self, event: Event, later: &[(usize, Event)], watcher: &mut Watcher) {
         match event {
             Event::Draw => self.call(Op::Draw(1), 0),
-            Event::Bulk => self.call(Op::Bulk(2, false), 0),
+            Event::Bulk => self.call(Op::Bulk(2, Kernel::No), 0),
             Event::Fork | Event::ForkDraw | Event::ForkJump => {
                 let mut child = self.clone();
                 if !self.protocol.plain_memory {
@@ -724,8 +735,10 @@ fn page_step(
         Step::WriteKey => page.key = watcher.stream(page.cipher, 0),
         Step::WriteRun(cell) => page.run[cell] = watcher.stream(page.cipher, cell as u64 + 1),
         Step::EraseCipher => page.cipher = ZERO,
-        Step::StoreYield => page.available = YIELD,
-        Step::TakeYield => frame.available = YIELD,
+        Step::StoreYield(cells) => page.available = cells,
+        Step::TakeYield(cells) => frame.available = cells,
+        Step::IfDue(label) if matches!(frame.op, Op::Bulk(_, Kernel::Shared)) => go(frame, label),
+        Step::IfDue(_) => {}
         Step::IfSome(label) if frame.available > 0 => go(frame, label),
         Step::IfSome(_) => {}
         Step::Portion => {
@@ -747,7 +760,9 @@ fn page_step(
             page.subkey = page.run[frame.left.min(YIELD - 1)];
         }
         Step::EraseLast => page.run[frame.left.min(YIELD - 1)] = ZERO,
-        Step::IfNotFresh(label) if !matches!(frame.op, Op::Bulk(_, true)) => go(frame, label),
+        Step::IfNotFresh(label) if !matches!(frame.op, Op::Bulk(_, Kernel::Own)) => {
+            go(frame, label)
+        }
         Step::IfNotFresh(_) => {}
         Step::StreamLook(label) if page.magic != epoch => go(frame, label),
         Step::StreamLook(_) => {}

@@ -1,6 +1,6 @@
 //! The protocol as lists of steps, in the order of the code that each group names.
 
-use super::machine::Op;
+use super::machine::{Op, YIELD};
 use std::collections::HashMap;
 
 /// Where "a call is in flight" is kept.
@@ -55,8 +55,8 @@ pub(crate) enum Step {
     LoadAvailable, IfShort(Name), LoadByte, EraseByte, StoreDest, IfMoreCells(Name),
     StoreAvailable, LookAtMagic(Name), ForgetAvailable, ForgetMagic,
     IfMagic(Name), Epoch, WriteMagic, DrawSeed(Name), EraseSeed, ExpandLook(Name),
-    CipherKey, WriteKey, WriteRun(usize), EraseCipher, StoreYield, TakeYield,
-    IfSome(Name), Portion, IfRest(Name), IfNextPiece(Name),
+    CipherKey, WriteKey, WriteRun(usize), EraseCipher, StoreYield(usize), TakeYield(usize),
+    IfSome(Name), IfDue(Name), Portion, IfRest(Name), IfNextPiece(Name),
     IfSmall(Name), DrawSubkey, EraseLast, IfNotFresh(Name), StreamLook(Name), CipherSubkey,
     EraseSubkey, StreamCell,
     TurnHome(Name), LoadHead, IfNoHead(Name), LoadNext, PopExchange(Name), Map, KnownAnswer,
@@ -103,23 +103,16 @@ impl Program {
     }
 }
 
-/// `refill::expand`.
-fn expand(protocol: Protocol, failed: Name) -> Vec<Step> {
+/// `refill::expand`, of so many cells: all, or one.
+fn expand(protocol: Protocol, cells: usize) -> Vec<Step> {
     use Step::*;
-    let mut steps = vec![
-        ExpandLook(failed),
-        CipherKey,
-        EraseSeed,
-        WriteKey,
-        WriteRun(0),
-        WriteRun(1),
-        WriteRun(2),
-        EraseCipher,
-    ];
+    let mut steps = vec![ExpandLook("failed"), CipherKey, EraseSeed, WriteKey];
+    steps.extend((0..cells).map(WriteRun));
+    steps.push(EraseCipher);
     if protocol.refill_writes_magic {
         steps.push(WriteMagic);
     }
-    steps.push(StoreYield);
+    steps.push(StoreYield(cells));
     steps
 }
 
@@ -132,17 +125,27 @@ fn seed(protocol: Protocol, on: Name) -> Vec<Step> {
     } else {
         steps.extend([WriteMagic, DrawSeed("failed")]);
     }
-    steps.extend(expand(protocol, "failed"));
+    steps.extend(expand(protocol, YIELD));
     steps
 }
 
 /// `refill::refill`; reseeding at every one would hide what a bad key does, so this is
 /// the one that does not.
-fn refill(protocol: Protocol) -> Vec<Step> {
+fn refill(protocol: Protocol, cells: usize) -> Vec<Step> {
     [
         vec![Step::Epoch],
-        expand(protocol, "failed"),
-        vec![Step::TakeYield],
+        expand(protocol, cells),
+        vec![Step::TakeYield(cells)],
+    ]
+    .concat()
+}
+
+/// The one that does.
+fn reseed(protocol: Protocol, cells: usize) -> Vec<Step> {
+    [
+        vec![Step::Epoch, Step::DrawSeed("failed")],
+        expand(protocol, cells),
+        vec![Step::TakeYield(cells)],
     ]
     .concat()
 }
@@ -185,8 +188,10 @@ fn steps(protocol: Protocol) -> Vec<Step> {
     all.extend(seed(protocol, "seeded"));
     all.extend([Label("seeded"), IfSmall("fill")]);
     // refill::stream
-    all.extend([LoadAvailable, IfSome("subkey")]);
-    all.extend(refill(protocol));
+    all.extend([LoadAvailable, IfDue("due"), IfSome("subkey")]);
+    all.extend(refill(protocol, 1));
+    all.extend([Goto("subkey"), Label("due")]);
+    all.extend(reseed(protocol, 1));
     all.extend([Label("subkey"), DrawSubkey, EraseLast, StoreAvailable,
         IfNotFresh("keyed"), DrawSeed("failed"),
         Label("keyed"), StreamLook("failed"), CipherSubkey, EraseSubkey, EraseSeed,
@@ -198,7 +203,7 @@ fn steps(protocol: Protocol) -> Vec<Step> {
         all.push(Label("piece"));
     }
     all.extend([Label("portion"), LoadAvailable, IfSome("some")]);
-    all.extend(refill(protocol));
+    all.extend(refill(protocol, YIELD));
     all.extend([Label("some"), Portion,
         Label("fill byte"), LoadByte, EraseByte, StoreDest, IfMoreCells("fill byte"),
         StoreAvailable, IfRest("portion"), IfNextPiece("fill")]);
