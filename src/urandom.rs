@@ -7,13 +7,15 @@
 //!
 //! Promises: an unhinted descriptor costs one bit test; the answer is the
 //! kernel's own, of this moment, for files, pipes, sockets and every device but
-//! one: /dev/random, or a write-only or O_PATH urandom, put behind our back on a number that
-//! was asked before, may be taken for urandom, and harms nobody. Must never ask with any
-//! call but fstat, ioctl and, once, a read of no bytes, or trust a path. `hooks` hint, `serve` asks.
+//! one: /dev/random, or a write-only or O_PATH urandom, put behind our back on a
+//! number that was asked before, may be taken for urandom, and harms nobody. Must
+//! never ask with any call but fstat, ioctl and, once, a read of no bytes, or trust
+//! a path, or a device that says yes to an ioctl without answering it. `hooks`
+//! hint, `serve` asks.
 
 use crate::{confine, sys};
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 /// Numbers from here on are never hinted: the kernel answers them.
 const NUMBERS: usize = 1 << 16;
@@ -55,6 +57,11 @@ impl Bits {
         }
     }
 }
+
+/// The count of entropy that urandom gave last: bits, the same 256 always since Linux
+/// 5.18. Some devices answer 0 to any ioctl and write nothing (btrfs-control does);
+/// what lies in the caller's buffer then is not this.
+static COUNT: AtomicI32 = AtomicI32::new(-1);
 
 /// Bit per standard descriptor: hinted, but not asked about since.
 static UNSURE: AtomicU8 = AtomicU8::new(0);
@@ -156,7 +163,18 @@ pub(crate) unsafe fn ask(fd: c_int, dest: *mut c_void, len: usize) -> bool {
     // read then says so. On anything but a random device the answer is ENOTTY (or
     // EBADF), and nothing is written.
     match unsafe { sys::entropy_count(fd, dest) } {
-        Ok(()) => true,
+        Ok(()) => {
+            // SAFETY: the device has just written there.
+            let count = unsafe { dest.cast::<c_int>().read_unaligned() };
+            let known = COUNT.load(Relaxed) == count;
+            if by_ioctl && !known && !ask_by_fstat(fd) {
+                return false;
+            }
+            if !known {
+                COUNT.store(count, Relaxed);
+            }
+            true
+        }
         // The descriptor may well be urandom: keep the hint.
         Err(sys::Errno(libc::EFAULT)) => false,
         // Closed, or opened for its path alone, which fstat cannot tell.

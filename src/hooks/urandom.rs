@@ -6,6 +6,7 @@
 
 use super::{like_libc, who_called};
 use crate::serve::{self, Outcome, Pieces, Vectors, Whole};
+use crate::settings::Mode;
 use crate::{real, urandom};
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::slice;
@@ -30,6 +31,9 @@ unsafe fn opened(fd: c_int, path: *const c_char, flags: c_int) -> c_int {
         // The fourth access mode, 3, gives a descriptor for ioctl alone (open(2)).
         let readable = matches!(flags & libc::O_ACCMODE, libc::O_RDONLY | libc::O_RDWR)
             && flags & libc::O_PATH == 0;
+        // Who truncates wants no device, and may have truncated the file that the
+        // path itself was mapped from.
+        let readable = readable && flags & libc::O_TRUNC == 0;
         // SAFETY: the caller's contract.
         found(
             fd,
@@ -271,6 +275,9 @@ checked_preads! {
 /// As readv(2).
 #[inline]
 unsafe fn vectors<'a>(vectors: *const iovec, count: c_int) -> Option<Vectors<'a>> {
+    if serve::mode() == Mode::Off {
+        return None;
+    }
     let count = usize::try_from(count)
         .ok()
         .filter(|count| (1..=1024).contains(count))?;

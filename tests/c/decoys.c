@@ -60,6 +60,45 @@ static void decoys(void) {
     }
 }
 
+/* A number that is urandom, was asked about, and is another device now. */
+static void hint_again(int number, int device) {
+    int fresh = open("/dev/urandom", O_RDONLY);
+    if (fresh != number) dup2(fresh, number), close(fresh);
+    for (int n = 0; n < 70; n++) if (read(number, text, 64) != 64) DIE("before");
+    if (dup2(device, number) != number) DIE("dup2");
+}
+
+/* A device that says yes to every ioctl, put on a number that was asked about before, gives
+   what it gives by a system call of our own. */
+static void devices_that_say_yes(void) {
+    static const char *const names[] = {"/dev/btrfs-control", "/dev/null", "/dev/zero", "/dev/full"};
+    for (int i = 0; i < COUNT(names); i++) {
+        int number = open("/dev/urandom", O_RDONLY), device = open(names[i], O_RDONLY);
+        if (device < 0) continue; /* not there, or not allowed */
+        for (int f = 0; f < COUNT(forms); f++)
+            for (size_t len = 4; len <= 8000; len *= 2) {
+                static char ours[8192], kernels[8192]; /* of zeros: what it looks at first */
+                memset(ours, 0, sizeof ours), memset(kernels, 0, sizeof kernels);
+                hint_again(number, device);
+                ssize_t expected = RAW(SYS_read, device, kernels, len, 0, 0, 0), got = forms[f].call(number, ours, len, 0);
+                if (got != (expected < 0 ? -1 : expected) || (expected < 0 && errno != -expected)) DIE("%s, %s: %zd for %zd", names[i], forms[f].name, got, expected);
+                if (memcmp(ours, kernels, sizeof ours)) DIE("%s, %s: other bytes", names[i], forms[f].name);
+            }
+        close(number), close(device);
+    }
+}
+
+/* The path is not looked at again when a truncating open has pulled the rug from under it. */
+static void a_path_that_goes(void) {
+    int fd = open("own-path-random", O_CREAT | O_RDWR, 0600);
+    char *path = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd < 0 || ftruncate(fd, 4096) || path == MAP_FAILED) DIE("a mapped path");
+    strcpy(path, "own-path-random");
+    int again = open(path, O_RDWR | O_TRUNC);
+    if (again < 0) DIE("a truncating open");
+    munmap(path, 4096), close(fd), close(again);
+}
+
 static void high_numbers(void) {
     struct rlimit limit;
     getrlimit(RLIMIT_NOFILE, &limit);
@@ -131,6 +170,8 @@ static void absurd_lengths(void) {
 
 int main(void) {
     decoys();
+    devices_that_say_yes();
+    a_path_that_goes();
     absurd_lengths();
     uint64_t before = counts().private_calls;
     high_numbers();
