@@ -3,7 +3,8 @@
 //! Promises: no copy or fill of this library goes through the PLT. Sanitizers
 //! intercept libc's memcpy and friends, and pages that pass from a thread that
 //! ended to another would then look like data races. Must never be exported:
-//! the symbols are hidden. None is on a path whose speed counts.
+//! the symbols are hidden. None is on a path whose speed counts. Unwinders may
+//! come from a signal in any of them: each says that it uses no stack.
 
 use core::arch::global_asm;
 
@@ -18,12 +19,15 @@ global_asm!(
     ".type bcmp, @function",
     ".type strlen, @function",
     "memcpy:",
+    ".cfi_startproc",
     "mov rax, rdi",
     "mov rcx, rdx",
     "rep movsb",
     "ret",
+    ".cfi_endproc",
     // Backwards only where the destination begins inside the source.
     "memmove:",
+    ".cfi_startproc",
     "mov rax, rdi",
     "mov rcx, rdx",
     "mov rdx, rdi",
@@ -39,15 +43,19 @@ global_asm!(
     "rep movsb",
     "cld",
     "ret",
+    ".cfi_endproc",
     "memset:",
+    ".cfi_startproc",
     "mov r8, rdi",
     "mov eax, esi",
     "mov rcx, rdx",
     "rep stosb",
     "mov rax, r8",
     "ret",
+    ".cfi_endproc",
     "memcmp:",
     "bcmp:",
+    ".cfi_startproc",
     "xor ecx, ecx",
     "3:",
     "cmp rcx, rdx",
@@ -61,7 +69,9 @@ global_asm!(
     "4:",
     "xor eax, eax",
     "ret",
+    ".cfi_endproc",
     "strlen:",
+    ".cfi_startproc",
     "xor eax, eax",
     "5:",
     "cmp byte ptr [rdi + rax], 0",
@@ -70,5 +80,6 @@ global_asm!(
     "jmp 5b",
     "6:",
     "ret",
+    ".cfi_endproc",
     ".popsection",
 );
