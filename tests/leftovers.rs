@@ -19,6 +19,27 @@ fn no_key_is_left_on_the_stack() {
     }
 }
 
+/// valgrind(1), which has an eye on writes below the stack pointer, is content.
+#[test]
+fn a_memory_checker_sees_nothing_wrong() {
+    let Some(valgrind) = support::installed("valgrind") else {
+        println!("valgrind is not installed");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let program = support::compile_c(folder.path(), "draws", &[]);
+    for switch in ["", "wipe"] {
+        let mut command = support::preloaded(&valgrind);
+        command
+            .args(["-q", "--error-exitcode=9"])
+            .arg(&program)
+            .args(["many", "2000"])
+            .env("OWNPOOL_MODE", "always")
+            .env("OWNPOOL_TEST", switch);
+        support::succeeds(&mut command);
+    }
+}
+
 /// `tests/c/thread_end.c`, also for a thread that may be forgiven meanwhile.
 #[test]
 fn a_handler_may_draw_at_every_step_of_a_threads_end() {
