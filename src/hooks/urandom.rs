@@ -6,7 +6,6 @@
 
 use super::{like_libc, who_called};
 use crate::serve::{self, Outcome, Pieces, Vectors, Whole};
-use crate::settings::Mode;
 use crate::{real, urandom};
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::slice;
@@ -275,7 +274,7 @@ checked_preads! {
 /// As readv(2).
 #[inline]
 unsafe fn vectors<'a>(vectors: *const iovec, count: c_int) -> Option<Vectors<'a>> {
-    if serve::mode() == Mode::Off {
+    if serve::off() {
         return None;
     }
     let count = usize::try_from(count)

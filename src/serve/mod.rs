@@ -43,6 +43,11 @@ pub(crate) fn mode() -> Mode {
     Mode::from_u8(MODE.load(Ordering::Relaxed))
 }
 
+/// Whether hooks leave everything to the kernel: then nothing need be looked at.
+pub(crate) fn off() -> bool {
+    mode() == Mode::Off
+}
+
 /// Changes the mode. Every thread's next byte is decided anew.
 pub(crate) fn set_mode(mode: Mode) {
     SERVING.store(matches!(mode, Mode::Auto | Mode::Always), Ordering::Relaxed);
