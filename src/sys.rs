@@ -126,7 +126,9 @@ pub(crate) fn choose_fstat(glibc: &[u8]) {
 /// fstat(2).
 #[inline]
 pub(crate) fn identity(fd: c_int) -> Result<Identity, Errno> {
-    let mut stat = MaybeUninit::<libc::stat>::uninit();
+    // Zeroes, and so no device, where a filter answers 0 without making the call
+    // (SECCOMP_RET_ERRNO with errno 0, seccomp(2)).
+    let mut stat = MaybeUninit::<libc::stat>::zeroed();
     let place = stat.as_mut_ptr() as usize;
     let (number, arguments) = if FSTAT_BY_PATH.load(Relaxed) {
         let empty = c"".as_ptr() as usize;
@@ -140,7 +142,7 @@ pub(crate) fn identity(fd: c_int) -> Result<Identity, Errno> {
     };
     // SAFETY: the kernel writes one `struct stat` to a place of that size.
     unsafe { call(number, arguments)? };
-    // SAFETY: fstat succeeded, so every field that we read is written.
+    // SAFETY: numbers all through, and zeroes where the kernel wrote nothing.
     let stat = unsafe { stat.assume_init_ref() };
     Ok(Identity {
         device: stat.st_dev,
