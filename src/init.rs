@@ -11,7 +11,7 @@
 
 use crate::settings::{Complaint, Mode, Settings, basename, row};
 use crate::text::Line;
-use crate::{callers, real, report, serve, stats, sys, thread, urandom, vdso};
+use crate::{callers, real, report, say, serve, stats, sys, thread, urandom, vdso};
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr;
 
@@ -158,7 +158,7 @@ fn complain(name: &[u8], value: &[u8], complaint: Complaint) {
         }
     }
     line.push(b"\n");
-    sys::write(2, line.bytes());
+    say::line(line.bytes());
 }
 
 /// OWNPOOL_VERBOSE: the settings in force, in one line.
@@ -190,5 +190,5 @@ fn announce(settings: &Settings<'_>) {
             settings.stats
         });
     line.push(b"\n");
-    sys::write(2, line.bytes());
+    say::line(line.bytes());
 }

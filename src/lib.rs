@@ -10,7 +10,7 @@
 //!  doors      hooks   api   init ─ report, modules (interposed names, C API, start and end)
 //!               └──► serve ◄──┘                    (the one decision)
 //!  state      thread   urandom   stats   callers   real   confine   sure
-//!               └─────► sys, vdso, elf, probes ◄──┘ (raw kernel calls, loaded images)
+//!               └────► say, sys, vdso, elf, probes ◄┘ (raw kernel calls, loaded images)
 //!  pure       crng   bucket   settings   text      (import nothing of ours)
 //! ```
 //!
@@ -49,6 +49,7 @@ mod modules;
 mod probes;
 mod real;
 mod report;
+mod say;
 mod serve;
 #[allow(dead_code, reason = "the command uses the rest of the table")]
 mod settings;

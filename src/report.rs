@@ -1,7 +1,7 @@
 //! The report: one line of JSON when the process ends.
 //!
 //! Promises: a program that drew nothing writes nothing; the line is one
-//! O_APPEND write, so lines of many processes do not mix; it works after the
+//! O_APPEND write to a file, so lines of many processes do not mix; it works after the
 //! program closed its standard streams, on the stack that is left (the text
 //! lies in static memory), and without malloc or stdio. Must never follow a
 //! symbolic link at the path, write to a descriptor 2 that is not what it was
@@ -9,6 +9,7 @@
 //! which confined itself has not asked for. `init` starts it.
 
 use crate::callers::Site;
+use crate::say::{self, Outlet};
 use crate::settings::{STATS_MAX, Settings, basename};
 use crate::stats::{Door, Reason, Snapshot};
 use crate::text::Line;
@@ -86,12 +87,13 @@ static FINISH: extern "C" fn() = finish;
 /// Writes the line.
 fn send(plan: &Plan, line: &[u8], pid: u64) {
     if plan.target.bytes() == b"stderr" {
-        let same = sys::identity(2).is_ok_and(|identity| {
-            identity.device == STDERR_DEVICE.load(Relaxed)
-                && identity.inode == STDERR_INODE.load(Relaxed)
-        });
+        let Ok(identity) = sys::identity(2) else {
+            return;
+        };
+        let same = identity.device == STDERR_DEVICE.load(Relaxed)
+            && identity.inode == STDERR_INODE.load(Relaxed);
         if same {
-            sys::write(2, line);
+            say::report(2, Outlet::of(&identity), line);
         }
         return;
     }
@@ -110,7 +112,8 @@ fn send(plan: &Plan, line: &[u8], pid: u64) {
         | libc::O_NOCTTY
         | libc::O_NONBLOCK;
     if let Ok(fd) = sys::open(path, flags) {
-        sys::write(fd, line);
+        // O_NONBLOCK above: what stands at the path may be a FIFO.
+        say::report(fd, Outlet::Any, line);
         sys::close(fd);
     }
 }

@@ -8,7 +8,7 @@
 //! getpid, readlink, poll, rt_sigprocmask, rt_sigtimedwait for a line on fd 2 or a report.
 
 use core::arch::asm;
-use core::ffi::{CStr, c_int, c_uint, c_void};
+use core::ffi::{CStr, c_int, c_short, c_uint, c_void};
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -102,10 +102,15 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
+    /// The kind of file: one of `libc::S_IF*`, or 0 for those that have none.
+    pub(crate) fn kind(&self) -> u32 {
+        self.mode & libc::S_IFMT
+    }
+
     /// Whether this is the urandom device: character device 1:9
     /// (Linux Documentation/admin-guide/devices.txt).
     pub(crate) fn is_urandom(&self) -> bool {
-        self.mode & libc::S_IFMT == libc::S_IFCHR && self.special == libc::makedev(1, 9)
+        self.kind() == libc::S_IFCHR && self.special == libc::makedev(1, 9)
     }
 }
 
@@ -208,55 +213,69 @@ pub(crate) fn close(fd: c_int) {
     let _ = unsafe { call(libc::SYS_close, [fd as usize, 0, 0, 0, 0, 0]) };
 }
 
-/// write(2), once. A line that cannot be written is lost: nobody asked for it.
-///
-/// Nor may it end the program, as SIGPIPE (the reader is gone) and SIGXFSZ (files
-/// may not grow) would: both are blocked meanwhile, and what this write has raised
-/// is taken back. Where the program blocks one itself it stays pending, unseen.
-///
-/// Nor may it keep the program waiting: if nobody reads a full pipe, the line is lost.
-pub(crate) fn write(fd: c_int, text: &[u8]) {
-    if !takes(fd) {
-        return;
-    }
-    // The kernel's own set of signals: a bit each, from 1 on, in eight bytes.
-    const SET: usize = size_of::<u64>();
-    let signals = 1u64 << (libc::SIGPIPE - 1) | 1 << (libc::SIGXFSZ - 1);
-    let mut before = 0u64;
-    let mask = |how: c_int, set: *const u64, old: *mut u64| {
-        let arguments = [how as usize, set as usize, old as usize, SET, 0, 0];
-        // SAFETY: sets are of the size that is told, or null.
-        unsafe { call(libc::SYS_rt_sigprocmask, arguments) }
-    };
-    let masked = mask(libc::SIG_BLOCK, &raw const signals, &raw mut before).is_ok();
+/// write(2), once: how much was taken.
+pub(crate) fn write(fd: c_int, text: &[u8]) -> Result<usize, Errno> {
     let arguments = [fd as usize, text.as_ptr() as usize, text.len(), 0, 0, 0];
     // SAFETY: the kernel reads `text`.
-    let written = unsafe { call(libc::SYS_write, arguments) };
-    if !masked {
-        return;
-    }
-    if let Err(Errno(libc::EPIPE | libc::EFBIG)) = written {
-        let raised = signals & !before;
-        let now = [0u64; 2];
-        let (raised, now) = (&raw const raised, &raw const now);
-        let arguments = [raised as usize, 0, now as usize, SET, 0, 0];
-        // SAFETY: a set and a timespec of zero; nothing is written.
-        let _ = unsafe { call(libc::SYS_rt_sigtimedwait, arguments) };
-    }
-    let _ = mask(libc::SIG_SETMASK, &raw const before, core::ptr::null_mut());
+    unsafe { call(libc::SYS_write, arguments) }
 }
 
-/// Whether a descriptor takes a write at once: poll(2), without waiting. What
-/// cannot be asked is taken for a yes.
-fn takes(fd: c_int) -> bool {
+/// poll(2) of one descriptor for POLLOUT, for at most `wait_ms`: what it says of the
+/// descriptor, nothing when the time is over.
+pub(crate) fn poll_for_room(fd: c_int, wait_ms: c_int) -> Result<c_short, Errno> {
     let mut asked = libc::pollfd {
         fd,
         events: libc::POLLOUT,
         revents: 0,
     };
+    let place = (&raw mut asked) as usize;
     // SAFETY: one pollfd, which the kernel reads and writes.
-    let ready = unsafe { call(libc::SYS_poll, [(&raw mut asked) as usize, 1, 0, 0, 0, 0]) };
-    ready != Ok(0)
+    unsafe { call(libc::SYS_poll, [place, 1, wait_ms as usize, 0, 0, 0]) }.map(|_| asked.revents)
+}
+
+/// Signals as the kernel has them: a bit each, from 1 on, in eight bytes.
+pub(crate) type Signals = u64;
+
+/// Blocks signals in this thread; which were blocked before.
+pub(crate) fn block(signals: Signals) -> Result<Signals, Errno> {
+    let mut before = 0;
+    mask(libc::SIG_BLOCK, &raw const signals, &raw mut before).map(|()| before)
+}
+
+/// Sets what this thread blocks.
+pub(crate) fn set_blocked(signals: Signals) {
+    // It was done once, by `block`. Nothing can be done about an error.
+    let _ = mask(libc::SIG_SETMASK, &raw const signals, core::ptr::null_mut());
+}
+
+fn mask(how: c_int, set: *const Signals, old: *mut Signals) -> Result<(), Errno> {
+    let arguments = [
+        how as usize,
+        set as usize,
+        old as usize,
+        size_of::<Signals>(),
+        0,
+        0,
+    ];
+    // SAFETY: sets are of the size that is told, or null.
+    unsafe { call(libc::SYS_rt_sigprocmask, arguments) }.map(|_| ())
+}
+
+/// Takes one pending signal of these back, if there is one: rt_sigtimedwait(2), without
+/// waiting.
+pub(crate) fn take_back(signals: Signals) {
+    let now = [0u64; 2];
+    let (signals, now) = (&raw const signals, &raw const now);
+    let arguments = [
+        signals as usize,
+        0,
+        now as usize,
+        size_of::<Signals>(),
+        0,
+        0,
+    ];
+    // SAFETY: a set and a timespec of zero; nothing is written.
+    let _ = unsafe { call(libc::SYS_rt_sigtimedwait, arguments) };
 }
 
 /// The path of the program's own file: readlink(2) of /proc/self/exe.

@@ -2,7 +2,7 @@
 //!
 //! Promises: no allocation, no formatting machinery, no panic; text that does
 //! not fit is dropped whole push by push, and [`Line::fits`] tells. Must never
-//! write anywhere: `sys` does that.
+//! write anywhere: `say` does that.
 #![forbid(unsafe_code)]
 
 /// Text of at most `N` bytes.

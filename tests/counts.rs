@@ -14,10 +14,14 @@
 
 mod support;
 
+use core::time::Duration;
 use serde_json::Value;
+use std::io::Read;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 use support::{bare, compile_c, preloaded, ran, reports, succeeds};
 use tempfile::TempDir;
 
@@ -70,15 +74,20 @@ impl Place {
                 .env("OWNPOOL_RATE", "1");
         }
         succeeds(&mut command);
-        std::fs::read_to_string(out)
-            .unwrap()
-            .lines()
-            .map(|line| {
-                let mut words = line.split(' ').skip(1).map(|word| word.parse().unwrap());
-                (words.next().unwrap(), words.next().unwrap())
-            })
-            .collect()
+        calls_in(&out)
     }
+}
+
+/// What the tracer wrote: number and first argument of each system call.
+fn calls_in(out: &Path) -> Vec<(i64, i64)> {
+    std::fs::read_to_string(out)
+        .unwrap()
+        .lines()
+        .map(|line| {
+            let mut words = line.split(' ').skip(1).map(|word| word.parse().unwrap());
+            (words.next().unwrap(), words.next().unwrap())
+        })
+        .collect()
 }
 
 /// A number at a path of members.
@@ -449,6 +458,228 @@ fn a_pipe_that_nobody_reads_does_not_hang_the_program() {
     let place = Place::new();
     succeeds(bare(Path::new("/usr/bin/mkfifo")).arg(place.path("report")));
     assert_eq!(succeeds(&mut place.draws(&["many", "300"])), "");
+}
+
+/// A program with 300 places that ask: its report is longer than PIPE_BUF.
+fn many_places(folder: &Path) -> PathBuf {
+    let draws = "getrandom(b, 16, 0);\n".repeat(300);
+    let source =
+        format!("#include <sys/random.h>\nint main(void) {{ char b[16];\n{draws}return 0; }}\n");
+    support::gcc(folder, "places", &source, &["-O1", "-w"])
+}
+
+/// Runs a program that reports to this standard error. One that hangs is killed and
+/// fails the test.
+fn ends_in_time(program: &Path, verbose: &str, stderr: OwnedFd) {
+    let start = Instant::now();
+    let mut command = preloaded(program);
+    command.env("OWNPOOL_STATS", "stderr");
+    command.env("OWNPOOL_VERBOSE", verbose);
+    let mut child = command.stderr(stderr).spawn().unwrap();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            assert_eq!(status.code(), Some(0));
+            return;
+        }
+        if start.elapsed() > Duration::from_secs(20) {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            panic!("{} hangs at its end", program.display());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Fills what is behind a descriptor by single bytes, all but `free` of them. Returns how
+/// many it takes when `free` is 0.
+fn fill(fd: &OwnedFd, free: Option<usize>, holds: usize) -> usize {
+    let fd = fd.as_raw_fd();
+    // SAFETY: a flag of our own descriptor; one byte is read from a text that stays.
+    unsafe {
+        assert_eq!(libc::fcntl(fd, libc::F_SETFL, libc::O_NONBLOCK), 0);
+        let mut filled = 0;
+        while free.is_none_or(|free| filled + free < holds)
+            && libc::write(fd, c"x".as_ptr().cast(), 1) == 1
+        {
+            filled += 1;
+        }
+        assert_eq!(libc::fcntl(fd, libc::F_SETFL, 0), 0);
+        filled
+    }
+}
+
+/// Makes something to read from and to write to.
+type Make = fn() -> (OwnedFd, OwnedFd);
+
+/// A pipe of this size.
+fn pipe(size: i32) -> (OwnedFd, OwnedFd) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    // SAFETY: a number about our own descriptor.
+    let set = unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_SETPIPE_SZ, size) };
+    assert_eq!(set, size);
+    (reader.into(), writer.into())
+}
+
+fn socket() -> (OwnedFd, OwnedFd) {
+    let (reader, writer) = std::os::unix::net::UnixStream::pair().unwrap();
+    (reader.into(), writer.into())
+}
+
+fn terminal() -> (OwnedFd, OwnedFd) {
+    let (mut master, mut slave) = (0, 0);
+    let (name, form) = (core::ptr::null_mut(), core::ptr::null());
+    // SAFETY: two numbers are written; the descriptors are new, and ours.
+    unsafe {
+        let opened = libc::openpty(&raw mut master, &raw mut slave, name, form, form.cast());
+        assert_eq!(opened, 0);
+        for fd in [master, slave] {
+            libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC);
+        }
+        (OwnedFd::from_raw_fd(master), OwnedFd::from_raw_fd(slave))
+    }
+}
+
+#[test]
+fn a_place_with_too_little_room_that_nobody_reads_does_not_hang_the_program() {
+    let place = Place::new();
+    let long = many_places(place.folder.path());
+    let short = support::gcc(
+        place.folder.path(),
+        "short",
+        "#include <sys/random.h>\nint main(void) { char b[16]; return getrandom(b, 16, 0) != 16; }\n",
+        &[],
+    );
+    // Room for nothing, for what a POLLOUT stands for, for a little more, for two lines.
+    // A line at the start is no part of the promise for terminals.
+    let cases: [(Make, &str, &[usize]); 4] = [
+        (|| pipe(4096), "1", &[0, 4096]),
+        (|| pipe(65536), "1", &[0, 4096, 5000, 8192, 16384, 65536]),
+        (socket, "1", &[0, 500, 5000]),
+        (
+            terminal,
+            "0",
+            &[0, 1, 100, 300, 600, 900, 1500, 3000, 6000, 9000],
+        ),
+    ];
+    for (make, verbose, rooms) in cases {
+        let holds = fill(&make().1, None, 0);
+        for &free in rooms {
+            for program in [&long, &short] {
+                let (reader, writer) = make();
+                fill(&writer, Some(free), holds);
+                ends_in_time(program, verbose, writer);
+                drop(reader);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_slow_reader_of_a_small_place_gets_the_whole_report() {
+    let place = Place::new();
+    let long = many_places(place.folder.path());
+    let cases: [Make; 3] = [|| pipe(4096), socket, terminal];
+    for make in cases {
+        // The reader must run within the tenth of a second that the program waits in all:
+        // on a machine that is busy beyond measure it may fail to do so, but not ten times.
+        let whole = (0..10).any(|_| {
+            let (reader, writer) = make();
+            let mut reader = std::fs::File::from(reader);
+            let said = std::thread::spawn(move || {
+                let mut said = Vec::new();
+                let mut piece = [0; 2048];
+                // A terminal gives an error at its end (EIO).
+                while let Ok(len @ 1..) = reader.read(&mut piece) {
+                    said.extend_from_slice(&piece[..len]);
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                said
+            });
+            ends_in_time(&long, "1", writer);
+            let said = String::from_utf8(said.join().unwrap()).unwrap();
+            let report = said.lines().nth(1).unwrap_or_default();
+            assert!(said.starts_with("ownpool: "), "{said}");
+            serde_json::from_str::<Value>(report)
+                .is_ok_and(|report| report["callers"].as_array().unwrap().len() > 100)
+        });
+        assert!(whole);
+    }
+}
+
+/// The program opens a FIFO itself, without waiting; the report is longer than it holds.
+#[test]
+fn a_reader_of_a_small_fifo_gets_the_whole_report() {
+    let place = Place::new();
+    let long = many_places(place.folder.path());
+    let path = place.path("report");
+    succeeds(bare(Path::new("/usr/bin/mkfifo")).arg(&path));
+    // Ten times, as above.
+    let whole = (0..10).any(|_| {
+        let fifo = path.clone();
+        let reader = std::thread::spawn(move || {
+            let mut said = String::new();
+            std::fs::File::open(fifo)
+                .unwrap()
+                .read_to_string(&mut said)
+                .unwrap();
+            said
+        });
+        // Held open for writing until the program has ended, and shrunk.
+        let writer = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        // SAFETY: a number about our own descriptor.
+        let set = unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_SETPIPE_SZ, 4096) };
+        assert_eq!(set, 4096);
+        let mut command = preloaded(&long);
+        assert_eq!(succeeds(command.env("OWNPOOL_STATS", &path)), "");
+        drop(writer);
+        let said = reader.join().unwrap();
+        said.len() > 8192 && serde_json::from_str::<Value>(&said).is_ok()
+    });
+    assert!(whole);
+}
+
+/// The calls that write a report: those of ordinary lines, and of a long one to a file.
+#[test]
+fn a_report_is_one_poll_and_one_write() {
+    let place = Place::new();
+    let long = many_places(place.folder.path());
+    let tracer = compile_c(place.folder.path(), "trace", &[]);
+    for (program, arguments) in [(&place.draws, &["many", "300"][..]), (&long, &[])] {
+        for target in ["file", "stderr"] {
+            let (out, said) = (place.path("trace.out"), place.path("said"));
+            let mut command = bare(&tracer);
+            command.arg(&out).arg(program).args(arguments);
+            command
+                .env("TRACED_PRELOAD", support::library())
+                .env("HOOKED", "1")
+                .env(
+                    "OWNPOOL_STATS",
+                    if target == "file" {
+                        said.as_os_str()
+                    } else {
+                        target.as_ref()
+                    },
+                )
+                .stderr(std::fs::File::create(&said).unwrap());
+            assert!(command.status().unwrap().success());
+            assert_eq!(reports(&said).len(), 1);
+            let calls = calls_in(&out);
+            let at = calls
+                .iter()
+                .rposition(|(call, _)| *call == libc::SYS_poll)
+                .expect("a poll");
+            let around: Vec<i64> = calls[at..].iter().map(|(call, _)| *call).collect();
+            let wanted = [
+                libc::SYS_poll,
+                libc::SYS_rt_sigprocmask,
+                libc::SYS_write,
+                libc::SYS_rt_sigprocmask,
+            ];
+            assert!(around.starts_with(&wanted), "{target}: {around:?}");
+            let polls = calls.iter().filter(|(call, _)| *call == libc::SYS_poll);
+            assert_eq!(polls.count(), 1, "{target}");
+        }
+    }
 }
 
 #[test]

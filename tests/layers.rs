@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 const PICTURE: &str = "
     hooks    > serve thread real urandom confine stats sure
     api      > serve thread real confine settings stats sure sys
-    init     > serve thread real urandom callers report settings stats sys text vdso
-    report   > serve thread confine callers modules settings stats sys text
+    init     > serve thread real urandom callers report say settings stats sys text vdso
+    report   > serve thread confine callers modules say settings stats sys text
     serve    > apart thread urandom real confine bucket callers probes settings stats vdso
     thread   > apart real bucket callers crng probes settings stats sys vdso
     urandom  > confine sys
@@ -29,7 +29,8 @@ const PICTURE: &str = "
     real     > elf sure sys
     callers  > stats
     probes   > stats
-    sure     > sys
+    sure     > say sys
+    say      > sys
     vdso     > elf settings
     apart    >
     bucket   >
