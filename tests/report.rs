@@ -300,6 +300,35 @@ fn bad_lines_are_named_and_the_rest_is_shown() {
     );
 }
 
+/// A pipe that was full for a while: what one process could not end, the next goes on in.
+#[test]
+fn a_report_behind_a_torn_one_is_shown() {
+    let line = |pid: u64| format!("{{\"ownpool\":\"0.1.0\",\"pid\":{pid},\"program\":\"p\"}}");
+    let input = format!(
+        "{}{}\n{}{}{}\n{}\n{}\n",
+        &line(1)[..25],
+        line(2),
+        &line(3)[..30],
+        &line(4)[..30],
+        line(5),
+        line(6),
+        &line(7)[..30],
+    );
+    let output = report(&["-"], input.as_bytes());
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        text(&output.stderr),
+        "ownpool: -: line 1: torn: the next report begins in it\n\
+         ownpool: -: line 2: torn: the next report begins in it\n\
+         ownpool: -: line 4: torn: it ends too early\n"
+    );
+    let table = text(&output.stdout);
+    for pid in 1..=7 {
+        let shown = table.contains(&format!("(pid {pid})"));
+        assert_eq!(shown, [2, 5, 6].contains(&pid), "{pid}: {table}");
+    }
+}
+
 #[test]
 fn a_file_of_another_kind_is_not_complained_about_for_ever() {
     let output = report(&[command().to_str().unwrap()], b"");
@@ -336,6 +365,44 @@ fn what_cannot_be_read_is_125() {
     let empty = report(&["-"], b"");
     assert_eq!(empty.status.code(), Some(0));
     assert!(text(&empty.stderr).contains("no reports in it"));
+}
+
+/// Devices may have no end; what only looks like a file is read as ever.
+#[test]
+fn devices_are_refused_and_pipes_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
+    for path in ["/dev/zero", "/dev/urandom", link.to_str().unwrap()] {
+        let output = report(&[path], b"");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(125), 0));
+        assert_eq!(
+            text(&output.stderr),
+            format!("ownpool: {path}: a device, not a report\n")
+        );
+    }
+    let line = "{\"ownpool\":\"0.1.0\",\"pid\":7}";
+    let fifo = folder.path().join("fifo");
+    for script in [
+        "mkfifo \"$3\"; printf '%s\\n' \"$2\" > \"$3\" & \"$1\" report \"$3\"",
+        "\"$1\" report <(printf '%s\\n' \"$2\")",
+        "printf '%s\\n' \"$2\" | \"$1\" report /dev/stdin",
+        "\"$1\" report - < /dev/null; printf '%s\\n' \"$2\" | \"$1\" report -",
+    ] {
+        let output = Command::new("bash")
+            .args(["-c", script, "bash"])
+            .arg(command())
+            .arg(line)
+            .arg(&fifo)
+            .output()
+            .unwrap();
+        let table = text(&output.stdout);
+        assert!(
+            output.status.success() && table.contains("(pid 7)"),
+            "{script}: {table} {}",
+            text(&output.stderr)
+        );
+    }
 }
 
 #[test]

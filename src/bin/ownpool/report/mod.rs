@@ -1,8 +1,8 @@
 //! `ownpool report`: the lines that the library appends, as tables a person would read.
 //!
-//! Promises: every good line is shown whatever the others are like; a bad one gets one line
-//! on standard error with its number, and the exit status says that there was one. A file
-//! is read line by line, so that its size is no matter.
+//! Promises: every good line is shown whatever the others are like, also behind a torn one
+//! that has no end; a bad one gets one line on standard error with its number, and the exit
+//! status says that there was one. A file is read line by line, so that its size is no matter.
 
 mod debug;
 pub(crate) mod functions;
@@ -14,7 +14,8 @@ use super::say;
 use functions::Functions;
 use line::Process;
 use std::fs::File;
-use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::io::{BufRead, BufReader, ErrorKind, IsTerminal, Read};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -31,7 +32,7 @@ const MAX_COMPLAINTS: u64 = 20;
 #[derive(clap::Args)]
 #[command(
     after_long_help = "FILE is what OWNPOOL_STATS=FILE or ownpool run --stats=FILE made: one line of JSON a process.\n\n\
-Exit status:\n  0    every line was a report\n  1    some line was not (each is named on standard error)\n  125  FILE cannot be read"
+Exit status:\n  0    every line was a report\n  1    some line was not (each is named on standard error)\n  125  FILE cannot be read, or is a device"
 )]
 pub(crate) struct Args {
     /// JSON instead of tables: one line a process, with the names of functions added
@@ -48,6 +49,10 @@ pub(crate) fn main(args: &Args) -> ExitCode {
         Box::new(std::io::stdin().lock())
     } else {
         match File::open(&args.file) {
+            // A device may have no end (/dev/zero), and holds no reports. A terminal has.
+            Ok(file) if is_device(&file) && !file.is_terminal() => {
+                return say::failure(format_args!("{name}: a device, not a report"));
+            }
             Ok(file) => Box::new(file),
             Err(error) => return say::failure(format_args!("{name}: {error}")),
         }
@@ -57,28 +62,27 @@ pub(crate) fn main(args: &Args) -> ExitCode {
     let mut bad_lines = 0;
     let mut shown = 0_u64;
     let read = each_line(BufReader::new(source), |number, text| {
-        match text.and_then(Process::parse) {
-            Ok(mut process) => {
-                functions.name(&mut process.callers);
-                let gap = if shown > 0 && !args.json { "\n" } else { "" };
-                shown += 1;
-                output.write(&format!(
-                    "{gap}{}",
-                    if args.json {
-                        process.json()
-                    } else {
-                        table::table(&process)
-                    }
-                ))
-            }
-            Err(why) => {
-                bad_lines += 1;
-                if bad_lines <= MAX_COMPLAINTS {
-                    say::complain(format_args!("{name}: line {number}: {why}"));
-                }
-                true
+        let (bad, process) = text.map_or_else(|why| (Some(why), None), read_line);
+        if let Some(why) = bad {
+            bad_lines += 1;
+            if bad_lines <= MAX_COMPLAINTS {
+                say::complain(format_args!("{name}: line {number}: {why}"));
             }
         }
+        let Some(mut process) = process else {
+            return true;
+        };
+        functions.name(&mut process.callers);
+        let gap = if shown > 0 && !args.json { "\n" } else { "" };
+        shown += 1;
+        output.write(&format!(
+            "{gap}{}",
+            if args.json {
+                process.json()
+            } else {
+                table::table(&process)
+            }
+        ))
     });
     if bad_lines > MAX_COMPLAINTS {
         say::complain(format_args!(
@@ -97,6 +101,32 @@ pub(crate) fn main(args: &Args) -> ExitCode {
             output.finish(if bad_lines > 0 { BAD_LINE } else { 0 })
         }
     }
+}
+
+/// What is wrong with a line, and the report in it.
+fn read_line(line: &[u8]) -> (Option<String>, Option<Process>) {
+    let why = match Process::parse(line) {
+        Ok(process) => return (None, Some(process)),
+        Err(why) => why,
+    };
+    // A torn line (its pipe was full) has no end, and the next process wrote behind it.
+    // Quotes inside of strings are escaped, so this can only be a beginning.
+    let next = memchr::memmem::rfind(line, b"{\"ownpool\":\"").filter(|&at| at > 0);
+    match next.and_then(|at| Process::parse(line.get(at..)?).ok()) {
+        Some(process) => {
+            let why = "torn: the next report begins in it".to_string();
+            (Some(why), Some(process))
+        }
+        None => (Some(why), None),
+    }
+}
+
+/// Pipes and FIFOs are none: process substitution gives those.
+fn is_device(file: &File) -> bool {
+    file.metadata().is_ok_and(|metadata| {
+        let kind = metadata.file_type();
+        kind.is_char_device() || kind.is_block_device()
+    })
 }
 
 /// Calls `take` with the number and text of every line that is not blank, until it says
