@@ -3,7 +3,9 @@
 //! Settles: main, thread, constructor, destructor, .preinit_array, signal handler
 //! on a small alternate stack, children of fork and vfork, exit handlers, thread
 //! destructors that run after the library's own, threads with small stacks,
-//! constructors of other libraries, a malloc that draws, and a late dlopen. `tests/c/frames.c` says its odds: 2^-105.
+//! constructors of other libraries, a malloc that draws, a late dlopen, and
+//! callers whose stack is not aligned.
+//! `tests/c/frames.c` says its odds: 2^-105; `tests/c/misaligned.c`: 2^-87.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -99,5 +101,24 @@ fn a_program_that_loads_the_library_itself() {
         let mut command = bare(&program);
         command.arg(support::library()).env("OWNPOOL_TEST", test);
         assert_eq!(succeeds(&mut command), "ok\n", "{test}");
+    }
+}
+
+#[test]
+fn callers_whose_stack_is_not_aligned() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile_c(folder.path(), "misaligned", &[]);
+    assert_eq!(succeeds(&mut bare(&program)), "ok, moved 0\n");
+    for mode in ["auto", "always", "observe", "vdso"] {
+        for test in ["", "wipe", "novdso"] {
+            let mut command = preloaded(&program);
+            command.env("OWNPOOL_MODE", mode).env("OWNPOOL_TEST", test);
+            let said = succeeds(&mut command);
+            // Whether `vdso` has anything to move a thread to, the kernel says.
+            if mode != "vdso" {
+                let moves = u8::from(mode != "observe");
+                assert_eq!(said, format!("ok, moved {moves}\n"), "{mode} {test}");
+            }
+        }
     }
 }
