@@ -3,8 +3,8 @@
 //! Settles: main, thread, constructor, destructor, .preinit_array, signal handler
 //! on a small alternate stack, children of fork and vfork, exit handlers, thread
 //! destructors that run after the library's own, threads with small stacks,
-//! constructors of other libraries, a malloc that draws, a late dlopen, and
-//! callers whose stack is not aligned.
+//! constructors of other libraries, a malloc that draws, and a late dlopen; callers
+//! whose stack is not aligned; and that a stack can be unwound from anywhere within.
 //! `tests/c/frames.c` says its odds: 2^-105; `tests/c/misaligned.c`: 2^-87.
 #![allow(
     clippy::unwrap_used,
@@ -120,5 +120,18 @@ fn callers_whose_stack_is_not_aligned() {
                 assert_eq!(said, format!("ok, moved {moves}\n"), "{mode} {test}");
             }
         }
+    }
+}
+
+#[test]
+fn every_instruction_can_be_unwound_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["-fno-omit-frame-pointer", "-Wl,-z,now"];
+    let program = compile_c(folder.path(), "unwinding", &arguments);
+    assert_eq!(succeeds(&mut bare(&program)), "ok, cleaned 1\n");
+    for test in ["", "wipe", "novdso"] {
+        let mut command = preloaded(&program);
+        command.env("OWNPOOL_TEST", test);
+        assert_eq!(succeeds(&mut command), "ok, cleaned 1\n", "{test}");
     }
 }
