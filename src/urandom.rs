@@ -15,7 +15,7 @@
 
 use crate::{confine, sys};
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 /// Numbers from here on are never hinted: the kernel answers them.
 const NUMBERS: usize = 1 << 16;
@@ -58,10 +58,11 @@ impl Bits {
     }
 }
 
-/// The count of entropy that urandom gave last: bits, the same 256 always since Linux
-/// 5.18. Some devices answer 0 to any ioctl and write nothing (btrfs-control does);
-/// what lies in the caller's buffer then is not this.
-static COUNT: AtomicI32 = AtomicI32::new(-1);
+/// The count of entropy that urandom gave last, right after fstat had called it that:
+/// bits, the same 256 always since Linux 5.18. Some devices answer 0 to any ioctl and
+/// write nothing (btrfs-control does); what lies in the caller's buffer then is not
+/// this, but by chance. No `int` at first.
+static COUNT: AtomicI64 = AtomicI64::new(i64::MAX);
 
 /// Bit per standard descriptor: hinted, but not asked about since.
 static UNSURE: AtomicU8 = AtomicU8::new(0);
@@ -165,7 +166,7 @@ pub(crate) unsafe fn ask(fd: c_int, dest: *mut c_void, len: usize) -> bool {
     match unsafe { sys::entropy_count(fd, dest) } {
         Ok(()) => {
             // SAFETY: the device has just written there.
-            let count = unsafe { dest.cast::<c_int>().read_unaligned() };
+            let count = i64::from(unsafe { dest.cast::<c_int>().read_unaligned() });
             let known = COUNT.load(Relaxed) == count;
             if by_ioctl && !known && !ask_by_fstat(fd) {
                 return false;

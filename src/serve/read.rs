@@ -67,8 +67,10 @@ pub(crate) unsafe fn read(fd: c_int, wanted: &impl Pieces, caller: usize) -> Out
     let mut first_len = 0;
     for (dest, piece) in wanted.pieces() {
         if !plain(dest.cast(), piece) {
-            let len = len.saturating_add(piece);
-            return fall_through(len, Door::Read, Reason::Pointer);
+            let all = wanted
+                .pieces()
+                .fold(0usize, |sum, (_, piece)| sum.saturating_add(piece));
+            return fall_through(all, Door::Read, Reason::Pointer);
         }
         if len == 0 {
             (first, first_len) = (dest, piece);
