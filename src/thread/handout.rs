@@ -11,12 +11,9 @@
 //! is loaded whole before any of it is erased, since its two moves overlap. Vector
 //! registers throughout: the fast path then needs no register that it would have
 //! to save.
-//!
-//! The refill's two pieces of assembly stand below: [`join`], which spares it a
-//! wait, and [`scrub`], which leaves nothing of a key outside the page.
 
 use crate::apart::Apart;
-use core::arch::{asm, naked_asm};
+use core::arch::asm;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Whether the AVX-512 backend is in use. Set once, before anybody draws.
@@ -248,134 +245,6 @@ unsafe fn tail_0_to_3(mut from: *mut u8, mut dest: *mut u8, len: usize) {
             dest = dest.add(1);
         }
     }
-}
-
-/// Rewrites 32 bytes as two whole vectors. The vDSO has stored them in four pieces just
-/// now, and a vector loaded across two stores that are still on their way waits for the
-/// cache: 5 ns a refill. (The pieces one by one do not, nor what is stored whole.)
-///
-/// # Safety
-/// `place` is readable and writable for 32 bytes.
-#[inline(always)]
-pub(super) unsafe fn join(place: *mut u8) {
-    // SAFETY: the caller's contract.
-    unsafe {
-        asm!(
-            "movq {a}, qword ptr [{place}]",
-            "movhps {a}, qword ptr [{place} + 8]",
-            "movq {b}, qword ptr [{place} + 16]",
-            "movhps {b}, qword ptr [{place} + 24]",
-            "movups [{place}], {a}",
-            "movups [{place} + 16], {b}",
-            place = in(reg) place, a = out(xmm_reg) _, b = out(xmm_reg) _,
-            options(nostack, preserves_flags),
-        );
-    }
-}
-
-/// What one run of the cipher may use of the stack, and more.
-const SCRUBBED: usize = 1536;
-/// The same by the AVX-512 backend, in whole pairs of cache lines (its frames: 920 bytes).
-const SCRUBBED_WIDE: usize = 1152;
-
-/// Zeroes the stack below and the vector registers: what a call that has just
-/// returned may have left there of a key. It reaches less than 2 KiB below the hook's
-/// caller, 300 to 900 bytes deeper than the cipher has just been.
-#[inline(always)]
-pub(super) fn scrub() {
-    // SAFETY: each clobbers what the ABI lets a function clobber; registers from 16 on
-    // exist where `WIDE` says so.
-    unsafe {
-        if WIDE.load(Relaxed) {
-            scrub_wide();
-        } else {
-            scrub_narrow();
-        }
-    }
-}
-
-/// # Safety
-/// The processor has AVX-512 F.
-#[unsafe(naked)]
-unsafe extern "C" fn scrub_wide() {
-    // The stack is taken before it is written to: memory checkers look. Whole lines,
-    // since a store across two of them costs twice; hence one more than is zeroed.
-    naked_asm!(
-        ".cfi_startproc",
-        "vpxord zmm16, zmm16, zmm16",
-        "vpxord zmm17, zmm17, zmm17",
-        "vpxord zmm18, zmm18, zmm18",
-        "vpxord zmm19, zmm19, zmm19",
-        "vpxord zmm20, zmm20, zmm20",
-        "vpxord zmm21, zmm21, zmm21",
-        "vpxord zmm22, zmm22, zmm22",
-        "vpxord zmm23, zmm23, zmm23",
-        "vpxord zmm24, zmm24, zmm24",
-        "vpxord zmm25, zmm25, zmm25",
-        "vpxord zmm26, zmm26, zmm26",
-        "vpxord zmm27, zmm27, zmm27",
-        "vpxord zmm28, zmm28, zmm28",
-        "vpxord zmm29, zmm29, zmm29",
-        "vpxord zmm30, zmm30, zmm30",
-        "vpxord zmm31, zmm31, zmm31",
-        "vzeroall", // the upper parts of the others too
-        "mov rax, rsp",
-        "sub rsp, {size} + 64",
-        ".cfi_adjust_cfa_offset {size} + 64",
-        "vmovdqu64 [rax - 64], zmm16",
-        "and rax, -64",
-        "mov ecx, {size} / 128",
-        "2:",
-        "vmovdqa64 [rax - 64], zmm16",
-        "vmovdqa64 [rax - 128], zmm16",
-        "sub rax, 128",
-        "dec ecx",
-        "jnz 2b",
-        "add rsp, {size} + 64",
-        ".cfi_adjust_cfa_offset -({size} + 64)",
-        "ret",
-        ".cfi_endproc",
-        size = const SCRUBBED_WIDE,
-    )
-}
-
-/// # Safety
-/// None to keep.
-#[unsafe(naked)]
-unsafe extern "C" fn scrub_narrow() {
-    // The upper parts of the registers are zero: AVX2 code ends in `vzeroupper`.
-    naked_asm!(
-        ".cfi_startproc",
-        "xorps xmm0, xmm0",
-        "xorps xmm1, xmm1",
-        "xorps xmm2, xmm2",
-        "xorps xmm3, xmm3",
-        "xorps xmm4, xmm4",
-        "xorps xmm5, xmm5",
-        "xorps xmm6, xmm6",
-        "xorps xmm7, xmm7",
-        "xorps xmm8, xmm8",
-        "xorps xmm9, xmm9",
-        "xorps xmm10, xmm10",
-        "xorps xmm11, xmm11",
-        "xorps xmm12, xmm12",
-        "xorps xmm13, xmm13",
-        "xorps xmm14, xmm14",
-        "xorps xmm15, xmm15",
-        "mov rax, rsp",
-        "sub rsp, {size}",
-        ".cfi_adjust_cfa_offset {size}",
-        "2:",
-        "sub rax, 16",
-        "movups [rax], xmm0",
-        "cmp rax, rsp",
-        "ja 2b",
-        "add rsp, {size}",
-        ".cfi_adjust_cfa_offset -{size}",
-        "ret",
-        ".cfi_endproc",
-        size = const SCRUBBED,
-    )
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ mod handout;
 mod life;
 mod page;
 mod refill;
+mod scrub;
 mod tls;
 
 pub(crate) use crate::crng::keystream::Backend;
