@@ -374,7 +374,7 @@ fn the_release_library_keeps_the_order() {
     let listing = listing();
     for name in FAST {
         let answered = check(&function(&listing, name));
-        // Six lengths of tail, with and without chunks of 64, wide or not.
+        // Seven arms of `hand_out`, three of them loops.
         assert!(
             answered.clone().is_ok_and(|ways| ways >= 10),
             "{name}: {answered:?}"
@@ -417,6 +417,6 @@ fn any_other_order_is_noticed() {
             code[first]
         );
     }
-    // s-n, n-a, l-e and e-d of every chunk, w-m, m-c, c-p, and the two of forgetting.
+    // s-n, n-a, l-e and e-d of every arm, w-m, m-c, c-p, and the two of forgetting.
     assert!(noticed >= 20, "{noticed} of {}", accesses.len());
 }
