@@ -87,6 +87,16 @@ pub(crate) fn plain(dest: *mut c_void, len: usize) -> bool {
     len.wrapping_sub(1) < LONGEST && (dest as usize).wrapping_sub(LOWEST) <= HIGHEST - LOWEST - len
 }
 
+/// linux/random.h, since Linux 5.6; not in every libc.
+const GRND_INSECURE: c_uint = 4;
+
+/// Whether the kernel must answer: GRND_RANDOM, and flags that are not known. A seeded
+/// generator satisfies GRND_NONBLOCK and GRND_INSECURE as it is.
+#[inline(always)]
+fn unknown(flags: c_uint) -> bool {
+    flags & !(libc::GRND_NONBLOCK | GRND_INSECURE) != 0
+}
+
 /// The fast path of getrandom(2) and everything that amounts to it: small, plain,
 /// and this thread has enough. Anything but [`Take::Done`] goes on to [`getrandom`].
 ///
@@ -95,10 +105,7 @@ pub(crate) fn plain(dest: *mut c_void, len: usize) -> bool {
 /// kernel would refuse.
 #[inline(always)]
 pub(crate) unsafe fn quickly(dest: *mut c_void, len: usize, flags: c_uint, door: Door) -> Take {
-    // GRND_RANDOM and unknown flags are the kernel's; a seeded generator
-    // satisfies GRND_NONBLOCK and GRND_INSECURE as it is.
-    let known = flags & !(libc::GRND_NONBLOCK | GRND_INSECURE) == 0;
-    if known && len <= SMALL && plain(dest, len) && SERVING.load(Ordering::Relaxed) {
+    if !unknown(flags) && len <= SMALL && plain(dest, len) && SERVING.load(Ordering::Relaxed) {
         // SAFETY: the caller's contract; the range is plain.
         unsafe { thread::take(dest.cast(), len, door) }
     } else {
@@ -117,9 +124,6 @@ pub(crate) fn word_quickly(door: Door) -> Option<u32> {
     }
 }
 
-/// linux/random.h, since Linux 5.6; not in every libc.
-const GRND_INSECURE: c_uint = 4;
-
 /// getrandom(2) and everything that amounts to it, after the fast path came to
 /// `so_far`. `caller` is the return address of whoever asks.
 ///
@@ -135,23 +139,14 @@ pub(crate) unsafe fn getrandom(
     so_far: Take,
 ) -> Outcome {
     let mode = mode();
-    if mode == Mode::Off {
-        return Outcome::FallThrough;
-    }
-    if so_far == Take::Lost {
-        return fall_through(len, door, Reason::Unseeded);
-    }
-    if flags & !(libc::GRND_NONBLOCK | GRND_INSECURE) != 0 {
-        return fall_through(len, door, Reason::Flags);
-    }
-    if !plain(dest, len) {
-        return fall_through(len, door, Reason::Pointer);
-    }
-    // A short buffer is a moved thread's: there is nothing to judge.
-    let judged = if so_far == Take::Short {
-        judge::moved(len, door, caller)
-    } else {
-        judge::judge(mode, len, door, caller)
+    let judged = match so_far {
+        // The fast path has looked at all the rest, and a moved thread is not judged.
+        Take::Short => judge::moved(len, door, caller),
+        _ if mode == Mode::Off => return Outcome::FallThrough,
+        Take::Lost => Err(Reason::Unseeded),
+        _ if unknown(flags) => Err(Reason::Flags),
+        _ if !plain(dest, len) => Err(Reason::Pointer),
+        _ => judge::judge(mode, len, door, caller),
     };
     if let Err(reason) = judged {
         return fall_through(len, door, reason);
