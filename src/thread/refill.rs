@@ -137,6 +137,7 @@ unsafe fn seed(page: *mut Page) -> Result<(), Reason> {
 ///
 /// # Safety
 /// As [`fill`], and the page was seeded.
+#[inline(always)]
 unsafe fn refill(page: *mut Page, length: Length, due: bool) -> Result<(), Reason> {
     // SAFETY: the page is ours.
     unsafe {
@@ -167,6 +168,7 @@ unsafe fn drawn(page: *mut Page, len: usize) -> u64 {
 ///
 /// # Safety
 /// As [`fill`].
+#[inline(always)]
 unsafe fn expand(page: *mut Page, epoch: u64, length: Length) -> Result<(), Reason> {
     // SAFETY: the page is ours.
     unsafe {
@@ -304,6 +306,7 @@ pub(super) unsafe fn vdso_state(page: *mut Page) -> *mut c_void {
 ///
 /// # Safety
 /// As [`fill`].
+#[inline(always)]
 unsafe fn reseed(page: *mut Page) -> Result<(), Reason> {
     // SAFETY: the page is ours.
     unsafe {
