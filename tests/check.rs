@@ -209,6 +209,13 @@ fn programs_of_c() {
         &gcc(folder.path(), "looked_up", looked_up, &[]),
         "looks getrandom up at run time",
     );
+    // By default the processor's instruction answers std::random_device, not the kernel.
+    let drawn = "__attribute__((weak)) int draw(void *) __asm__(\"_ZNSt13random_device9_M_getvalEv\");\n\
+        int main(void) { char b[5000]; return draw && draw(b); }\n";
+    no_effect(
+        &gcc(folder.path(), "drawn", drawn, &["-fPIE", "-pie"]),
+        "drawn uses std::random_device, which takes the processor's own instruction",
+    );
     let own = "#include <stddef.h>\n#include <sys/types.h>\nssize_t getrandom(void *b, size_t n, unsigned f) { return 0; }\n";
     let own = gcc(
         folder.path(),

@@ -57,6 +57,19 @@ pub(crate) fn reads_files(facts: &Facts) -> Option<&'static str> {
     best.copied()
 }
 
+/// What this object draws of the kernel only if it is told to, or on some processors.
+pub(crate) fn if_told(object: &Object) -> Option<String> {
+    let soname = object.facts.soname.as_deref().unwrap_or_default();
+    if names::seeds_only(soname).is_some() || imported(&object.facts, Kind::Device).is_empty() {
+        return None;
+    }
+    let path = plain(object.path.as_os_str().as_bytes());
+    Some(format!(
+        "{path} uses std::random_device, which takes the processor's own instruction where there is one; \
+         made with the token getentropy or /dev/urandom it is served, and --run sees it"
+    ))
+}
+
 /// What speaks for this object asking the kernel, one reason each.
 pub(crate) fn of(object: &Object, closure: &Closure) -> Vec<String> {
     let facts = &object.facts;
@@ -83,9 +96,6 @@ pub(crate) fn of(object: &Object, closure: &Closure) -> Vec<String> {
         reasons.push(format!(
             "{path} imports syscall, and its code loads the number of getrandom"
         ));
-    }
-    if !imported(facts, Kind::Device).is_empty() {
-        reasons.push(format!("{path} uses std::random_device"));
     }
     if facts.names_getrandom && doors.is_empty() && !imported(facts, Kind::Lookup).is_empty() {
         reasons.push(format!("{path} looks getrandom up at run time"));

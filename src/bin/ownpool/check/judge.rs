@@ -105,6 +105,7 @@ pub(crate) fn by_closure(closure: &Closure, host: &Host, mut against: Vec<String
             )
         }));
     }
+    reasons.extend(closure.objects.iter().filter_map(evidence::if_told));
     let hidden = evidence::own_doors(&program.facts);
     if !hidden.is_empty() {
         reasons.push(format!(

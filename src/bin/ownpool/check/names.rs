@@ -13,7 +13,8 @@ pub(crate) enum Kind {
     Lookup,
     /// A generator in user space, seeded once and then asked instead of the kernel.
     Drbg,
-    /// `std::random_device`: libstdc++ asks the kernel on the program's behalf.
+    /// `std::random_device`: libstdc++ asks the kernel on the program's behalf if it is told
+    /// to, or has no RDSEED or RDRAND.
     Device,
     /// Starts a Java virtual machine.
     Java,
@@ -97,7 +98,10 @@ pub(crate) fn seeds_only(soname: &[u8]) -> Option<&'static str> {
     const TABLE: [(&[u8], &str); 4] = [
         (b"libexpat.so.", "salts its hash tables once"),
         (b"libglib-2.0.so.", "seeds its Mersenne twister once"),
-        (b"libstdc++.so.", "asks for std::random_device alone"),
+        (
+            b"libstdc++.so.",
+            "has std::random_device, for whoever imports it",
+        ),
         (b"libapr-1.so.", "seeds its own generator"),
     ];
     TABLE
