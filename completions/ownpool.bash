@@ -67,7 +67,7 @@ _ownpool() {
             return 0
             ;;
         ownpool__subcmd__bench)
-            opts="-h --quick --threads --scaling --memory --json --svg --markdown --inner --help"
+            opts="-h --quick --threads --scaling --memory --json --svg --markdown --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -220,7 +220,7 @@ _ownpool() {
             fi
             case "${prev}" in
                 --mode)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(compgen -W "auto always vdso observe off" -- "${cur}"))
                     return 0
                     ;;
                 --rate)
@@ -248,7 +248,18 @@ _ownpool() {
                     return 0
                     ;;
                 --stats)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
                     COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
                     return 0
                     ;;
                 *)

@@ -21,6 +21,23 @@ fn subcommands() -> Vec<Command> {
         .collect()
 }
 
+/// The command as completions show it: without what is hidden, and with the names of
+/// the modes.
+fn shown(command: &Command) -> Command {
+    let arguments = command.get_arguments().filter(|arg| !arg.is_hide_set());
+    let modes = |argument: Arg| match argument.get_id().as_str() {
+        "mode" => argument.value_parser(Mode::ALL.map(Mode::name)),
+        _ => argument,
+    };
+    let name: &'static str = command.get_name().to_owned().leak();
+    Command::new(name)
+        .about(command.get_about().cloned().unwrap_or_default())
+        .version(env!("CARGO_PKG_VERSION"))
+        .disable_version_flag(command.get_name() != "ownpool")
+        .args(arguments.cloned().map(modes))
+        .subcommands(command.get_subcommands().map(shown))
+}
+
 fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name)
 }
@@ -228,7 +245,7 @@ fn completions_are_those_of_the_arguments() {
         (clap_complete::Shell::Fish, "completions/ownpool.fish"),
     ] {
         let mut made = Vec::new();
-        clap_complete::generate(shell, &mut Cli::command(), "ownpool", &mut made);
+        clap_complete::generate(shell, &mut shown(&Cli::command()), "ownpool", &mut made);
         settle(file, &String::from_utf8(made).unwrap());
     }
 }

@@ -45,13 +45,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SECS")]
     reseed_secs: Option<OsString>,
     /// Report when the program ends, to FILE or, without =FILE, to standard error
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "stderr")]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "stderr",
+          value_hint = clap::ValueHint::FilePath)]
     stats: Option<OsString>,
     /// One line on standard error with the settings in force
     #[arg(long)]
     verbose: bool,
     /// The program and its arguments; options after COMMAND are COMMAND's own
-    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true,
+          value_hint = clap::ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
 }
 
@@ -136,7 +138,11 @@ fn become_program(program: &OsStr, arguments: &[OsString]) -> ExitCode {
         });
     }
     let error = command.exec();
-    say::complain(format_args!("{}: {error}", say::plain(program.as_bytes())));
+    let name = match program.is_empty() {
+        true => "\"\"".into(),
+        false => say::plain(program.as_bytes()),
+    };
+    say::complain(format_args!("{name}: {error}"));
     ExitCode::from(if error.kind() == ErrorKind::NotFound {
         NOT_FOUND
     } else {
@@ -189,16 +195,17 @@ fn manual() -> String {
            126  COMMAND was found but could not be started\n  \
            127  COMMAND was not found\n  \
            otherwise the status of COMMAND, which takes the place of this command\n\n\
+         OWNPOOL_STATS to a terminal shows nothing of programs that close descriptor 2 before\n\
+         they end, as dd and other coreutils do: name a FILE.\n\n\
          Sizes take K, M and G. Environment settings, with their defaults:\n",
     );
     for row in TABLE.iter().filter(|row| row.name != "OWNPOOL_TEST") {
-        let default = if row.default.is_empty() {
-            "none"
-        } else {
-            row.default
+        let default = match row.default {
+            "" => " (unset)".to_owned(),
+            default => format!("={default}"),
         };
         text.push_str(&format!(
-            "  {}={default}\n      {} ({})\n",
+            "  {}{default}\n      {} ({})\n",
             row.name, row.help, row.unit
         ));
     }

@@ -66,11 +66,38 @@ pub(crate) fn failure(what: impl Display) -> ExitCode {
     ExitCode::from(OUR_FAILURE)
 }
 
-/// What clap has to say: help and version with status 0, misuse with 125 instead of
-/// its own 2, since `run` must not be mistaken for the program that it did not start.
+/// What clap has to say: help and version with status 0, misuse in one line and with 125
+/// instead of its own 2, since `run` must not be mistaken for the program that it did not
+/// start.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
-    ExitCode::from(if error.use_stderr() { OUR_FAILURE } else { 0 })
+    use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand as NothingSaid;
+    if !error.use_stderr() || error.kind() == NothingSaid {
+        let _ = error.print();
+        return ExitCode::from(if error.use_stderr() { OUR_FAILURE } else { 0 });
+    }
+    failure(misuse(&error.render().to_string()))
+}
+
+/// clap's paragraphs in one line: what is wrong, what comes close, and where to read on.
+/// Its advice to put `--` in front of an unknown option is left out: in front of COMMAND
+/// that would make the option the program.
+fn misuse(text: &str) -> String {
+    let text = text.strip_prefix("error: ").unwrap_or(text);
+    let (said, rest) = text.split_once("Usage: ").unwrap_or((text, ""));
+    let lines = said.lines().map(str::trim).filter(|line| {
+        let aside = line.starts_with("tip: to pass") || line.starts_with("For more information");
+        !line.is_empty() && !aside
+    });
+    let line = lines.collect::<Vec<_>>().join(" ").replace(" tip: ", "; ");
+    let command: Vec<&str> = rest
+        .split_whitespace()
+        .take_while(|word| word.starts_with(|first: char| first.is_ascii_lowercase()))
+        .collect();
+    let command = match command.is_empty() {
+        true => "ownpool".to_owned(),
+        false => command.join(" "),
+    };
+    plain(format!("{line} (see {command} --help)"))
 }
 
 /// A name from outside, fit for a terminal: control characters and the marks that
@@ -125,6 +152,30 @@ mod tests {
         }
         assert_eq!(counted(1, "thread"), "1 thread");
         assert_eq!(counted(0, "thread"), "0 threads");
+    }
+
+    #[test]
+    fn misuse_is_one_line() {
+        assert_eq!(
+            misuse(
+                "error: unexpected argument '--foo' found\n\n  tip: to pass '--foo' as a value, use '-- --foo'\n\n\
+                 Usage: ownpool run [OPTIONS] <COMMAND>...\n\nFor more information, try '--help'.\n"
+            ),
+            "unexpected argument '--foo' found (see ownpool run --help)"
+        );
+        assert_eq!(
+            misuse(
+                "error: unexpected argument '--mod' found\n\n  tip: a similar argument exists: '--mode'\n\n\
+                 Usage: ownpool run --mode <MODE> <COMMAND>...\n"
+            ),
+            "unexpected argument '--mod' found; a similar argument exists: '--mode' (see ownpool run --help)"
+        );
+        assert_eq!(
+            misuse(
+                "error: invalid value 'x' for '--threads <N>': not a number\n\nFor more information, try '--help'.\n"
+            ),
+            "invalid value 'x' for '--threads <N>': not a number (see ownpool --help)"
+        );
     }
 
     #[test]

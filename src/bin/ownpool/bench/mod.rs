@@ -41,19 +41,19 @@ pub(crate) struct Args {
     /// Measure with up to so many threads [default: one a core]
     #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<usize>,
-    /// Measure how 64-byte calls scale with threads, instead of the main table
+    /// Measure how 64-byte calls scale with threads; the main table is left out
     #[arg(long)]
     scaling: bool,
-    /// Measure what threads cost in memory, instead of the main table
+    /// Measure what threads cost in memory; the main table is left out
     #[arg(long)]
     memory: bool,
     /// Write everything to FILE as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Draw ns per call and GB/s to FILE
+    /// Draw ns per call and GB/s of the main table to FILE
     #[arg(long, value_name = "FILE", conflicts_with_all = ["scaling", "memory"])]
     svg: Option<PathBuf>,
-    /// Write tables to FILE as Markdown, into the regions marked for them
+    /// Write tables to FILE as Markdown, into the regions marked for them, or at the end
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
     /// Be the measuring process
@@ -76,11 +76,15 @@ pub(crate) fn main(args: &Args) -> ExitCode {
 }
 
 /// At least one.
+/// More than any machine of today has cores. Each has stacks and buffers of its own, so
+/// without an end to it a slip of the finger takes the machine's memory.
+const MOST_THREADS: usize = 1024;
+
 fn threads(text: &str) -> Result<usize, String> {
     text.parse()
         .ok()
-        .filter(|&count| count > 0)
-        .ok_or_else(|| String::from("not a number of threads"))
+        .filter(|count| (1..=MOST_THREADS).contains(count))
+        .ok_or_else(|| format!("not a number of threads from 1 to {MOST_THREADS}"))
 }
 
 /// Everything that goes to standard output, when all files are written.
