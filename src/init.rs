@@ -183,12 +183,17 @@ fn announce(settings: &Settings<'_>) {
     ] {
         line.push(name).push_number(value);
     }
-    line.push(b" stats=")
-        .push_shown(if settings.stats.is_empty() {
-            b"none"
-        } else {
-            settings.stats
+    for (name, value) in [
+        (&b" stats="[..], settings.stats),
+        (b" only=", settings.only),
+        (b" skip=", settings.skip),
+    ] {
+        line.push(name).push_shown(match value {
+            b"" => b"unset",
+            value if value == Settings::DEFAULT.skip => b"default",
+            value => value,
         });
+    }
     line.push(b"\n");
     say::line(line.bytes());
 }

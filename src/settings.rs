@@ -107,7 +107,7 @@ pub(crate) const TABLE: [Setting; 12] = [
         name: "OWNPOOL_FORGIVE_SECS",
         default: "0",
         unit: "seconds",
-        help: "light behaviour after which a moved thread returns to the kernel; 0: never",
+        help: "light behaviour after which a moved thread returns to the kernel, looked at when refilling; 0: never",
     },
     Setting {
         name: "OWNPOOL_RESEED_BYTES",
@@ -125,7 +125,7 @@ pub(crate) const TABLE: [Setting; 12] = [
         name: "OWNPOOL_ONLY",
         default: "",
         unit: "names, colon-separated",
-        help: "programs to act in (basename of argv[0] or of the executable); empty: all",
+        help: "programs to act in (last component of argv[0] or of the executable); empty: all",
     },
     Setting {
         name: "OWNPOOL_SKIP",
@@ -281,10 +281,12 @@ impl<'a> Settings<'a> {
     }
 
     /// Whether the library acts in a program that goes by these names (basenames
-    /// of argv[0], of the path it was started by, and of its file).
+    /// of argv[0], of the path it was started by, and of its file). A path in a list
+    /// stands for its last component: what never matched would leave a maker of keys in.
     pub(crate) fn acts_in(&self, names: &[&[u8]]) -> bool {
         let listed = |list: &[u8]| {
             list.split(|&byte| byte == b':')
+                .map(basename)
                 .any(|name| !name.is_empty() && names.contains(&name))
         };
         (self.only.is_empty() || listed(self.only)) && !listed(self.skip)
@@ -457,6 +459,8 @@ mod tests {
         assert!(settings.acts_in(&[b"python3", b"python3.11"]));
         assert!(!settings.acts_in(&[b"gpg", b"gpg2"]) && !settings.acts_in(&[b"mygpg", b"gpg"]));
         assert!(settings.acts_in(&[b"gpg2", b"gpg2"]));
+        settings.skip = b"/usr/bin/gpg:/opt/";
+        assert!(!settings.acts_in(&[b"gpg", b"x"]) && settings.acts_in(&[b"", b"opt"]));
         settings.skip = b"";
         assert!(settings.acts_in(&[b"gpg", b"gpg"]));
         settings.only = b"php::python3";

@@ -300,6 +300,7 @@ fn verbose() {
         ("OWNPOOL_FORGIVE_SECS", "4"),
         ("OWNPOOL_RESEED_BYTES", "5"),
         ("OWNPOOL_RESEED_SECS", "6"),
+        ("OWNPOOL_ONLY", "policy:php"),
         ("OWNPOOL_TEST", "novdso"),
     ]);
     let (start, rest) = line.split_once(" (").unwrap();
@@ -309,11 +310,17 @@ fn verbose() {
     assert_eq!(
         rest,
         "no vdso) mode=observe rate=2048 burst=3 bulk=1048576 forgive_secs=4 reseed_bytes=5 \
-         reseed_secs=6 stats=none\n"
+         reseed_secs=6 stats=unset only=policy:php skip=default\n"
     );
-    // In a program that it stays out of, it says so.
-    let line = place.complains(&[("OWNPOOL_VERBOSE", "1"), ("OWNPOOL_SKIP", "policy")]);
-    assert!(line.contains(" mode=off rate=320 burst=4096 "), "{line}");
+    // In a program that it stays out of, it says so; a path stands for its last component.
+    for skip in ["policy", "gpg:/usr/bin/policy"] {
+        let line = place.complains(&[("OWNPOOL_VERBOSE", "1"), ("OWNPOOL_SKIP", skip)]);
+        assert!(line.contains(" mode=off rate=320 burst=4096 "), "{line}");
+        assert!(
+            line.ends_with(&format!(" only=unset skip={skip}\n")),
+            "{line}"
+        );
+    }
     assert_eq!(place.complains(&[("OWNPOOL_VERBOSE", "0")]), "");
 }
 
