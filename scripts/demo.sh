@@ -7,8 +7,8 @@
 # it is installed, else by the library's own report.
 set -eu
 cd "$(dirname "$0")/.."
-cargo build --release --quiet
-ownpool=target/release/ownpool
+cargo build --release
+ownpool=${CARGO_TARGET_DIR:-target}/release/ownpool
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -1,14 +1,16 @@
-//! Is this descriptor the urandom device? Asked, never remembered.
+//! Is this descriptor the urandom device? Asked at every request.
 //!
 //! A wrong yes would put random bytes into a program's data. So what is kept is
-//! only a hint, one bit a number, that asking may be worth it; the kernel is
-//! asked at every request. Nothing that closes, replaces or passes descriptors
-//! behind our back can make the answer wrong.
+//! a hint, one bit a number, that asking may be worth it, and which question has
+//! been asked of that number before; never the answer. Whatever closes, replaces or
+//! passes descriptors behind our back, the kernel is asked what is there now.
 //!
 //! Promises: an unhinted descriptor costs one bit test; the answer is the
-//! kernel's own, of this moment, for files, pipes, sockets and every device but
-//! one: /dev/random, or a write-only or O_PATH urandom, put behind our back on a
-//! number that was asked before, may be taken for urandom, and harms nobody. Must
+//! kernel's own, of this moment, for files, pipes, sockets and devices, but for
+//! what gives urandom's own answer to an ioctl, put behind our back on a number that
+//! was asked before: /dev/random, or a write-only or O_PATH urandom, which harms
+//! nobody; a FUSE file whose daemon answers so; a device that says yes and writes
+//! nothing, where the caller's buffer holds that answer already (README, Limits). Must
 //! never ask with any call but fstat, ioctl and, once, a read of no bytes, or trust
 //! a path, or a device that says yes to an ioctl without answering it. `hooks`
 //! hint, `serve` asks.

@@ -5,7 +5,8 @@
 //! into the slice it is given; [`Keystream::erase`] leaves nothing of the key.
 //! Must never: implement the cipher or choose a backend. What the compiler keeps of
 //! a key in registers and on the stack is for the caller to overwrite (`thread`
-//! does, after each run). Only `crng` calls it.
+//! does, after each run). Only `crng` calls it;
+//! `thread` asks for the [`Backend`].
 //!
 //! A key is used for one run of blocks and then replaced, so the nonce need not
 //! vary. The block counter has 64 bits (the original layout of the cipher): the 32

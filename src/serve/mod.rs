@@ -1,10 +1,10 @@
 //! The one decision: served here, or left to the kernel and why.
 //!
-//! Promises: policy and generator meet here and nowhere else; what it answers is
-//! good to the last byte, and everything it is not sure of falls through to the
-//! real function, which answers as it always did. errno is never touched. Must
-//! never invent an error, wait, or decide by anything but mode, bucket, standing,
-//! descriptor and confinement. `hooks` and `api` call it.
+//! Promises: what it answers is good to the last byte, and everything it is not
+//! sure of falls through to the real function, which answers as it always did.
+//! errno is never touched. Must never invent an error, wait, or decide by anything
+//! but the request (flags, address, length, descriptor), the mode, and how the thread
+//! and the process stand. `hooks` and `api` call it; `init` starts it.
 
 mod judge;
 mod read;

@@ -3,7 +3,7 @@
 //! Promises: a read within the allowance stays the one system call that it was;
 //! over it, the kernel is asked what the descriptor is, at every read; pieces
 //! are filled in place, all of them or none. Must never serve a descriptor that
-//! the kernel has not just called urandom, or ask while the program is confined.
+//! the kernel has not just called urandom (`urandom` has what can pass for it), or ask while the program is confined.
 //! `hooks` call it for hinted descriptors.
 
 use super::judge::{charge, over, refund, seen};

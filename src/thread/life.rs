@@ -4,7 +4,7 @@
 //! have one (no memory, no way to wipe on fork, no destructor, a failed known
 //! answer, a host in FIPS mode) stays on the kernel for good; a page that is
 //! given back was erased first. Must never move a thread from within a call that
-//! is in flight, or allocate. `serve` and `api` move threads, `init` starts this.
+//! is in flight, or call malloc. `serve` and `api` move threads, `init` starts this.
 
 use super::page::{self, NoPage, Owned, Page};
 use super::tls::{self, Tls};
@@ -185,7 +185,7 @@ pub(crate) fn forgive(policy: &bucket::Policy) -> bool {
         return false;
     };
     let tls = Tls::here();
-    // SAFETY: as in `take`; the page is erased only with its slot taken.
+    // SAFETY: as in `take_by`; the page is erased only with its slot taken.
     unsafe {
         let Some(page) = Tls::take_slot(tls) else {
             return false;

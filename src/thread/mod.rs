@@ -11,13 +11,15 @@
 //! 3. load the bytes, erase them, then store them to the caller, chunk by chunk;
 //! 4. store the new amount;
 //! 5. read the magic again: if it is not this epoch's, some of those bytes may
-//!    have been zeros, so the kernel answers the whole request instead;
+//!    have been zeros, so the whole request is answered anew: by the kernel, or, where
+//!    a word in a register or the C API was asked for, from a page seeded anew;
 //! 6. put the slot back.
 //!
 //! Promises: no byte leaves twice, none leaves from a page that was wiped, and a
-//! page has one owner. Must never wait, lock, or allocate. A handler that leaves
+//! page has one owner. Must never wait, lock, or call malloc. A handler that leaves
 //! a call by siglongjmp parks its thread on the kernel for good, which is safe.
-//! `serve` and `api` call it; simpler protocols and what goes wrong in them are
+//! `serve` and `api` draw by it, `init` starts it, `report` asks what it counted;
+//! simpler protocols and what goes wrong in them are
 //! kept as counter-examples in `tests/steps.rs`.
 
 mod handout;
@@ -71,7 +73,7 @@ pub(crate) enum Take {
     Absent,
     /// Not enough left in the buffer; nothing was taken.
     Short,
-    /// The page was wiped, dropped, or is of an older epoch: the kernel answers.
+    /// The page was wiped, dropped, or is of an older epoch: nothing was given.
     Lost,
 }
 
@@ -159,7 +161,7 @@ unsafe fn with_page(
     work: impl FnOnce(*mut Page) -> Result<(), Reason>,
 ) -> Result<(), Reason> {
     let tls = Tls::here();
-    // SAFETY: as in `take`.
+    // SAFETY: as in `take_by`.
     unsafe {
         let Some(page) = Tls::take_slot(tls) else {
             return Err(Reason::Busy);
@@ -252,7 +254,7 @@ pub(crate) unsafe fn fill_by_vdso(
     door: Door,
 ) -> Result<usize, Reason> {
     let tls = Tls::here();
-    // SAFETY: as in `take`; the page holds a state of the right size and kind.
+    // SAFETY: as in `take_by`; the page holds a state of the right size and kind.
     // No magic is read or written: the vDSO copes with a wiped or dropped state
     // by itself, and a magic would vouch for a generator that has no seed.
     unsafe {

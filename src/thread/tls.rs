@@ -4,7 +4,8 @@
 //! a shared library goes through `__tls_get_addr`, 2 ns dearer, and may allocate
 //! on first use); [`BYTES`] bytes a thread, all zero at its start. Must never
 //! grow without need: static TLS is taken from every thread's stack, and
-//! programs start threads with 16 KiB in all. Only `thread` uses it.
+//! programs start threads with 16 KiB in all. `thread` uses it, and `serve` for the
+//! bucket.
 //!
 //! Every access is volatile: a signal handler on the same thread may draw,
 //! fork, or jump away between any two of them.
