@@ -9,20 +9,21 @@
 //! this file, so it knows nothing of either.
 #![forbid(unsafe_code)]
 
-/// What happens to light and to heavy callers.
+/// What happens to light and to heavy callers. In those from `Auto` on, some are served
+/// by private generators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Mode {
     /// Nobody is served, nothing is judged.
     Off = 0,
-    /// Light callers go to the kernel, heavy ones get a private generator.
-    Auto = 1,
-    /// Everybody gets a private generator from the first byte.
-    Always = 2,
     /// Everybody is served by the kernel's vDSO getrandom, where there is one.
-    Vdso = 3,
+    Vdso = 1,
     /// Nobody is served; who would have been moved is counted.
-    Observe = 4,
+    Observe = 2,
+    /// Light callers go to the kernel, heavy ones get a private generator.
+    Auto = 3,
+    /// Everybody gets a private generator from the first byte.
+    Always = 4,
 }
 
 impl Mode {
@@ -56,10 +57,10 @@ impl Mode {
     /// The mode that `as u8` gave this number; anything else is `Off`.
     pub(crate) const fn from_u8(number: u8) -> Mode {
         match number {
-            1 => Mode::Auto,
-            2 => Mode::Always,
-            3 => Mode::Vdso,
-            4 => Mode::Observe,
+            1 => Mode::Vdso,
+            2 => Mode::Observe,
+            3 => Mode::Auto,
+            4 => Mode::Always,
             _ => Mode::Off,
         }
     }

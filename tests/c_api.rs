@@ -229,6 +229,16 @@ fn every_moment_of_a_process() {
     }
 }
 
+/// `tests/c/api_modes.c`
+#[test]
+fn a_mode_may_be_changed_in_the_middle_of_a_change() {
+    let place = Place::new();
+    let binary = place.build_all("api_modes");
+    for kind in KINDS {
+        place.content(&binary, &[], &[kind]);
+    }
+}
+
 /// The counts of equal draws that `api_reseed` prints: u64, getrandom, fill, much.
 fn equal(said: &str) -> Vec<u64> {
     said.split(|character: char| !character.is_ascii_digit())

@@ -19,7 +19,7 @@ use crate::thread::{self, SMALL, Take, Tls};
 use crate::{probes, real};
 use core::ffi::{c_uint, c_void};
 use core::iter;
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// What became of a request.
 pub(crate) enum Outcome {
@@ -31,10 +31,7 @@ pub(crate) enum Outcome {
 
 /// The mode in force. `Off` until `init` has run: other libraries' constructors
 /// and .preinit_array come before ours.
-static MODE: AtomicU8 = AtomicU8::new(Mode::Off as u8);
-/// Whether hooks may take from private generators in this mode: `auto` or
-/// `always`. The C API draws from the same pages in every mode.
-static SERVING: Apart<AtomicBool> = Apart(AtomicBool::new(false));
+static MODE: Apart<AtomicU8> = Apart(AtomicU8::new(Mode::Off as u8));
 static RATE: AtomicU64 = AtomicU64::new(0);
 static BURST: AtomicU64 = AtomicU64::new(0);
 static BULK: AtomicU64 = AtomicU64::new(0);
@@ -48,16 +45,25 @@ pub(crate) fn off() -> bool {
     mode() == Mode::Off
 }
 
-/// Changes the mode. Every thread's next byte is decided anew.
+/// Whether hooks may take from private generators in this mode: `auto` or `always`. The C
+/// API draws from the same pages in every mode.
+#[inline(always)]
+fn serving() -> bool {
+    MODE.load(Ordering::Relaxed) >= Mode::Auto as u8
+}
+const _: () =
+    assert!((Mode::Observe as u8) < Mode::Auto as u8 && (Mode::Auto as u8) < Mode::Always as u8);
+
+/// Changes the mode. Every thread's next byte is decided anew. One store: a signal handler
+/// or another thread may change it at the same time.
 pub(crate) fn set_mode(mode: Mode) {
-    SERVING.store(matches!(mode, Mode::Auto | Mode::Always), Ordering::Relaxed);
     MODE.store(mode as u8, Ordering::Release);
     thread::new_epoch();
 }
 
 /// Once, from `init`.
 pub(crate) fn start(settings: &Settings<'_>) {
-    SERVING.keep_whole();
+    MODE.keep_whole();
     RATE.store(settings.rate_per_s, Ordering::Relaxed);
     BURST.store(settings.burst, Ordering::Relaxed);
     BULK.store(settings.bulk, Ordering::Relaxed);
@@ -105,7 +111,7 @@ fn unknown(flags: c_uint) -> bool {
 /// kernel would refuse.
 #[inline(always)]
 pub(crate) unsafe fn quickly(dest: *mut c_void, len: usize, flags: c_uint, door: Door) -> Take {
-    if !unknown(flags) && len <= SMALL && plain(dest, len) && SERVING.load(Ordering::Relaxed) {
+    if !unknown(flags) && len <= SMALL && plain(dest, len) && serving() {
         // SAFETY: the caller's contract; the range is plain.
         unsafe { thread::take(dest.cast(), len, door) }
     } else {
@@ -117,7 +123,7 @@ pub(crate) unsafe fn quickly(dest: *mut c_void, len: usize, flags: c_uint, door:
 /// seeded anew for the same request.
 #[inline(always)]
 pub(crate) fn word_quickly(door: Door) -> Option<u32> {
-    if SERVING.load(Ordering::Relaxed) {
+    if serving() {
         thread::take_u32(door)
     } else {
         None
@@ -140,7 +146,8 @@ pub(crate) unsafe fn getrandom(
 ) -> Outcome {
     let mode = mode();
     let judged = match so_far {
-        // The fast path has looked at all the rest, and a moved thread is not judged.
+        // The fast path has looked at all the rest, the mode of that moment too, and a
+        // moved thread is not judged.
         Take::Short => judge::moved(len, door, caller),
         _ if mode == Mode::Off => return Outcome::FallThrough,
         Take::Lost => Err(Reason::Unseeded),
