@@ -2,7 +2,8 @@
 //!
 //! Settles: two contexts on one thread may both be under way in a draw, stopped at
 //! any instruction each; neither gets zeros, nor the other's bytes. Not for
-//! `vdso`: there the draw is the kernel's own code. Odds: `tests/c/user_threads.c`.
+//! `vdso`: there the draw is the kernel's own code. And one that goes on when the
+//! thread that it began on has ended. Odds: `tests/c/{user_threads,outlives}.c`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -23,6 +24,23 @@ fn two_draws_under_way_on_one_thread() {
     for kind in [
         &[][..],
         &[("OWNPOOL_MODE", "always")],
+        &[("OWNPOOL_TEST", "wipe,novdso")],
+    ] {
+        let mut command = preloaded(&program);
+        command.envs(kind.iter().copied());
+        assert_eq!(succeeds(&mut command), "ok\n", "{kind:?}");
+    }
+}
+
+#[test]
+fn a_draw_that_outlives_its_thread() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile_c(folder.path(), "outlives", &["-pthread"]);
+    assert_eq!(succeeds(&mut bare(&program)), "ok\n");
+    for kind in [
+        &[][..],
+        &[("OWNPOOL_MODE", "always")],
+        &[("OWNPOOL_MODE", "vdso")],
         &[("OWNPOOL_TEST", "wipe,novdso")],
     ] {
         let mut command = preloaded(&program);

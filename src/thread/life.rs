@@ -144,16 +144,18 @@ fn will_end(tls: *mut Tls, owned: Owned) -> bool {
 /// find the thread on the kernel.
 unsafe extern "C" fn end(_number: *mut c_void) {
     let tls = Tls::here();
-    // SAFETY: this thread's own words; whatever call was in flight never returns,
-    // so nobody uses the page.
+    // SAFETY: this thread's own words. A page whose slot is taken may be in use by a call
+    // that goes on later: nobody else gets it.
     unsafe {
         // First of all, so that no handler moves the thread meanwhile, once more or
         // after having forgiven it.
         write_volatile(&raw mut (*tls).ending, 1);
         fence();
         // The slot before `home`: whoever finds it full takes `home` for a page.
-        let _ = Tls::take_slot(tls);
+        let idle = Tls::take_slot(tls).is_some();
         fence();
+        let home = Tls::home(tls);
+        let forgiven = home == tls::LIGHT || home == tls::NOTED;
         Tls::set_home(tls, tls::NEVER);
         fence();
         let Some(owned) = page::of((*tls).number) else {
@@ -163,7 +165,11 @@ unsafe extern "C" fn end(_number: *mut c_void) {
         fence();
         page::note_rest(owned.page);
         stats::retire(&page::counts(owned.page));
-        page::give_back(owned);
+        if idle || forgiven {
+            page::give_back(owned);
+        } else {
+            page::retire(owned);
+        }
     }
 }
 

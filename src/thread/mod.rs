@@ -131,7 +131,7 @@ unsafe fn take_by(len: usize, door: Door, move_out: impl FnOnce(*mut u8)) -> Tak
         fence();
         let available = read_volatile(&raw const (*page).available); // 2
         if len as u64 > available {
-            Tls::put_slot(tls);
+            put_back(tls, page);
             return Take::Short;
         }
         let left = available - len as u64;
@@ -141,13 +141,29 @@ unsafe fn take_by(len: usize, door: Door, move_out: impl FnOnce(*mut u8)) -> Tak
         if read_volatile(&raw const (*page).magic) != current_epoch() {
             // 5
             forget(page, page::handed_out(page).wrapping_sub(len as u64));
-            Tls::put_slot(tls);
+            put_back(tls, page);
             return Take::Lost;
         }
         count(page, door);
         fence();
         Tls::put_slot(tls); // 6
         Take::Done
+    }
+}
+
+/// Step 6 where there is time to look: a user-level thread that was suspended in a call
+/// may go on when the thread that it began on has ended, and those words are not that
+/// thread's any more. (On the fast path the magic has just said as much.)
+///
+/// # Safety
+/// As [`Tls::put_slot`]; `page` is the page that was taken.
+#[inline(always)]
+unsafe fn put_back(tls: *mut Tls, page: *mut Page) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if page::has_thread(page) {
+            Tls::put_slot(tls);
+        }
     }
 }
 
@@ -178,7 +194,7 @@ unsafe fn with_page(
             Err(_) => forget(page, before),
         }
         fence();
-        Tls::put_slot(tls);
+        put_back(tls, page);
         outcome
     }
 }
@@ -287,7 +303,7 @@ pub(crate) unsafe fn fill_by_vdso(
             count(page, door);
         }
         fence();
-        Tls::put_slot(tls);
+        put_back(tls, page);
         done
     }
 }

@@ -14,7 +14,7 @@ use crate::{callers, sys, vdso};
 use core::ffi::c_int;
 use core::mem::{offset_of, size_of};
 use core::ptr;
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 
 use crate::bucket::Conduct;
 
@@ -53,12 +53,15 @@ pub(crate) struct Page {
     pub(super) noted_bytes: u64,
     /// The row of that call site, and one.
     pub(super) noted_row: u64,
+    /// 1: its thread ended in the middle of a call. Nobody gets this page again.
+    retired: u64,
 }
 
 const _: () = assert!(size_of::<Page>() == sys::PAGE && offset_of!(Page, crng) % 64 == 0);
 /// Where the line of words that every call touches starts.
 const HOT: usize = 3520;
 const _: () = assert!(offset_of!(Page, magic) == HOT && HOT.is_multiple_of(64));
+const _: () = assert!(offset_of!(Page, retired) == HOT + 160);
 const _: () = assert!(offset_of!(Page, counts) + offset_of!(Private, calls) + 5 * 8 <= HOT + 64);
 
 /// As many pages as there can be threads with one at the same time; threads
@@ -125,16 +128,50 @@ pub(super) unsafe fn give_back(owned: Owned) {
     push(owned.number);
 }
 
-/// Zeroes a page, its magic first.
+/// Erases a page for good. Its thread ends while a call is in flight: as a rule that
+/// never returns, but a user-level thread that was suspended in it may go on elsewhere.
+/// It finds a page that is wiped and that nobody else draws from.
 ///
 /// # Safety
-/// The caller owns the page.
+/// As [`give_back`], but for that call.
+pub(super) unsafe fn retire(owned: Owned) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        ptr::write_volatile(&raw mut (*owned.page).retired, 1);
+        compiler_fence(Ordering::SeqCst);
+        erase(owned.page);
+    }
+}
+
+/// Whether the page still has its thread.
+///
+/// # Safety
+/// `page` is a state page.
+#[inline(always)]
+pub(super) unsafe fn has_thread(page: *const Page) -> bool {
+    // SAFETY: the caller's contract.
+    unsafe { ptr::read_volatile(&raw const (*page).retired) == 0 }
+}
+
+/// Zeroes a page but for the word `retired`, its magic first; then from the end down, so
+/// that the vDSO's state loses its generation, by which the vDSO knows a wiped one, before
+/// its bytes.
+///
+/// # Safety
+/// The caller owns the page, but for a call as [`retire`] has it.
 pub(super) unsafe fn erase(page: *mut Page) {
+    const RETIRED: usize = offset_of!(Page, retired) / size_of::<u64>();
     let words = page.cast::<u64>();
-    for word in 0..sys::PAGE / size_of::<u64>() {
-        // SAFETY: within the page, which is writable and aligned. Volatile, or
-        // the compiler could leave it out: nobody here reads the page again.
-        unsafe { ptr::write_volatile(words.add(word), 0) };
+    // SAFETY: within the page, which is writable and aligned. Volatile, or the compiler
+    // could leave it out: nobody here reads the page again.
+    unsafe {
+        ptr::write_volatile(&raw mut (*page).magic, 0);
+        compiler_fence(Ordering::SeqCst);
+        for word in (0..sys::PAGE / size_of::<u64>()).rev() {
+            if word != RETIRED {
+                ptr::write_volatile(words.add(word), 0);
+            }
+        }
     }
 }
 

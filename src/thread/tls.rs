@@ -98,7 +98,13 @@ impl Tls {
                 busy = label { return None },
                 options(nostack),
             );
-            Some(Tls::home(this) as *mut Page)
+            // Idle and without a page these words cannot be, unless a call that outlived
+            // another thread has just put its slot back here.
+            let home = Tls::home(this);
+            if home <= NOTED {
+                return None;
+            }
+            Some(home as *mut Page)
         }
     }
 
