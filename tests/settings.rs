@@ -214,7 +214,7 @@ fn only_and_skip() {
     assert!(!moved(&[("OWNPOOL_ONLY", "php")]));
     assert!(!moved(&[("OWNPOOL_SKIP", "policy")]));
     assert!(!moved(&[("OWNPOOL_SKIP", "a::policy:b")]));
-    assert!(moved(&[("OWNPOOL_SKIP", "polic:policyy:/policy:")]));
+    assert!(moved(&[("OWNPOOL_SKIP", "polic:policyy:policy/:")]));
     assert!(!moved(&[
         ("OWNPOOL_ONLY", "policy"),
         ("OWNPOOL_SKIP", "policy")

@@ -76,15 +76,17 @@ pub(crate) fn main(args: &Args) -> ExitCode {
 }
 
 /// At least one.
-/// More than any machine of today has cores. Each has stacks and buffers of its own, so
-/// without an end to it a slip of the finger takes the machine's memory.
-const MOST_THREADS: usize = 1024;
+/// At the least. Each thread has stacks and buffers of its own and takes its turn, so
+/// without an end a slip of the finger takes the machine's memory and an hour.
+const MOST_THREADS: usize = 64;
 
 fn threads(text: &str) -> Result<usize, String> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let most = cores.max(MOST_THREADS);
     text.parse()
         .ok()
-        .filter(|count| (1..=MOST_THREADS).contains(count))
-        .ok_or_else(|| format!("not a number of threads from 1 to {MOST_THREADS}"))
+        .filter(|count| (1..=most).contains(count))
+        .ok_or_else(|| format!("not a number of threads from 1 to {most}"))
 }
 
 /// Everything that goes to standard output, when all files are written.
