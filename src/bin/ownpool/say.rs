@@ -83,7 +83,10 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
 /// that would make the option the program.
 fn misuse(text: &str) -> String {
     let text = text.strip_prefix("error: ").unwrap_or(text);
-    let (said, rest) = text.split_once("Usage: ").unwrap_or((text, ""));
+    let (said, rest) = match text.rsplit_once("\n\nUsage: ownpool") {
+        Some((said, rest)) => (said, format!("ownpool{rest}")),
+        None => (text, String::new()),
+    };
     let lines = said.lines().map(str::trim).filter(|line| {
         let aside = line.starts_with("tip: to pass") || line.starts_with("For more information");
         !line.is_empty() && !aside
@@ -100,13 +103,17 @@ fn misuse(text: &str) -> String {
     plain(format!("{line} (see {command} --help)"))
 }
 
-/// A name from outside, fit for a terminal: control characters and the marks that
-/// change the direction of text are escaped, bytes that are no UTF-8 replaced.
+/// A name from outside, fit for a terminal: control characters, the marks that change
+/// the direction of text and those that end a line are escaped, bytes that are no UTF-8 replaced.
 pub(crate) fn plain(name: impl AsRef<[u8]>) -> String {
     let mut shown = String::new();
     for character in String::from_utf8_lossy(name.as_ref()).chars() {
         match character {
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            '\u{61c}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}' => {
                 shown.extend(character.escape_unicode());
             }
             _ if character.is_control() => shown.extend(character.escape_default()),
