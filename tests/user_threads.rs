@@ -37,6 +37,14 @@ fn a_draw_that_outlives_its_thread() {
     let folder = tempfile::tempdir().unwrap();
     let program = compile_c(folder.path(), "outlives", &["-pthread"]);
     assert_eq!(succeeds(&mut bare(&program)), "ok\n");
+    for test in ["", "wipe,novdso"] {
+        let mut refill = preloaded(&program);
+        refill
+            .args(["380", "41"])
+            .env("OWNPOOL_MODE", "always")
+            .env("OWNPOOL_TEST", test);
+        assert_eq!(succeeds(&mut refill), "ok\n", "a refill, {test}");
+    }
     for kind in [
         &[][..],
         &[("OWNPOOL_MODE", "always")],

@@ -8,7 +8,7 @@
 
 use super::page::{self, NoPage, Owned, Page};
 use super::tls::{self, Tls};
-use super::{EPOCH, LIMITS, fence, handout};
+use super::{EPOCH, LIMITS, fence, handout, put_back};
 use crate::crng::keystream::Backend;
 use crate::settings::Settings;
 use crate::{bucket, crng, real, stats, sys, vdso};
@@ -81,7 +81,9 @@ pub(crate) fn move_here() -> bool {
                 return false;
             }
         };
-        if !ready(owned.page) || !will_end(tls, owned) {
+        // That took its time: a user-level thread may have been stopped meanwhile and go on
+        // on another thread, whose words these are not. The first one stays on the kernel.
+        if !ready(owned.page) || !tls::is_here(tls) || !will_end(tls, owned) {
             page::give_back(owned);
             return false;
         }
@@ -200,8 +202,8 @@ pub(crate) fn forgive(policy: &bucket::Policy) -> bool {
         let since = bytes.saturating_sub(read_volatile(&raw const (*page).conduct_bytes));
         write_volatile(&raw mut (*page).conduct_bytes, bytes);
         let forgiven = (*page).conduct.note(policy, since, now_ms) >= forgive_ms;
-        if !forgiven {
-            Tls::put_slot(tls);
+        if !forgiven || !tls::is_here(tls) {
+            put_back(tls, page);
             return false;
         }
         page::note_rest(page);

@@ -186,7 +186,10 @@ unsafe fn with_page(
         let before = page::handed_out(page);
         let mut outcome = work(page);
         fence();
-        if outcome.is_ok() && read_volatile(&raw const (*page).magic) != current_epoch() {
+        // A magic that `work` has written itself says nothing of a page that was erased
+        // under it, when its thread ended; that it has none does.
+        let whole = read_volatile(&raw const (*page).magic) == current_epoch();
+        if outcome.is_ok() && !(whole && page::has_thread(page)) {
             outcome = Err(Reason::Unseeded);
         }
         match outcome {

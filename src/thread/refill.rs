@@ -173,7 +173,7 @@ unsafe fn expand(page: *mut Page, epoch: u64, length: Length) -> Result<(), Reas
     // SAFETY: the page is ours.
     unsafe {
         fence();
-        if read_volatile(&raw const (*page).magic) != epoch {
+        if read_volatile(&raw const (*page).magic) != epoch || !page::has_thread(page) {
             return Err(Reason::Unseeded);
         }
         run_cipher(&mut (*page).crng, Run::Refill(length));
@@ -217,7 +217,7 @@ unsafe fn stream(page: *mut Page, dest: &mut [u8]) -> Result<(), Reason> {
             draw_seed(page)?;
         }
         // A wiped subkey would make a stream that everybody knows.
-        if read_volatile(&raw const (*page).magic) != current_epoch() {
+        if read_volatile(&raw const (*page).magic) != current_epoch() || !page::has_thread(page) {
             return Err(Reason::Unseeded);
         }
         let len = dest.len();

@@ -58,6 +58,23 @@ global_asm!(
     bytes = const BYTES,
 );
 
+/// Whether these are the words of the thread that runs now. [`Tls::here`] may be
+/// reckoned once for a whole call; this is asked anew.
+pub(super) fn is_here(this: *mut Tls) -> bool {
+    let pointer: usize;
+    // SAFETY: as in [`Tls::here`]. Not `pure`: the answer changes when a user-level
+    // thread goes on elsewhere.
+    unsafe {
+        asm!(
+            "mov {pointer}, qword ptr fs:[0]",
+            "add {pointer}, qword ptr [rip + ownpool_tls@GOTTPOFF]",
+            pointer = out(reg) pointer,
+            options(nostack),
+        );
+    }
+    pointer == this as usize
+}
+
 impl Tls {
     /// This thread's words. They stay where they are while the thread lives.
     #[inline(always)]

@@ -3,7 +3,12 @@
  * A handler leaves it in the middle of a draw, as the timer of a scheduler would; the
  * thread of the kernel ends; the next one, which is given the same stack and whatever the
  * first gave back, draws, goes on with the user-level thread, and draws again. Every place
- * among the first PLACES instructions of the draw is tried, in a process of its own.
+ * among the first PLACES instructions of the draw is tried, in a process of its own; or,
+ *
+ *   outlives BEFORE STRIDE
+ *
+ * every STRIDE-th among the first LONGEST, after BEFORE draws: 380 lead to a refill in mode
+ * `always`.
  *
  * Nobody may get zeros or what another got: fewer than 2^18 blocks of 16 bytes, odds below
  * 2^-92. */
@@ -12,7 +17,7 @@
 #include <signal.h>
 #include <ucontext.h>
 
-enum { PLACES = 80, ROUNDS = 3 };
+enum { PLACES = 80, LONGEST = 7000, ROUNDS = 3 };
 enum state { NOT_YET, DRAWING, LEFT, DONE };
 
 static ucontext_t user, first, second;
@@ -20,6 +25,7 @@ static unsigned char stack[256 << 10], drawn[16];
 static const char *begin, *end;
 static volatile enum state state;
 static volatile int step, stops_at;
+static int before = 300, stride = 1, places = PLACES, rounds = ROUNDS;
 static struct blocks *table;
 
 static void set_trap_flag(void)
@@ -66,7 +72,7 @@ static void draw_many(int blocks)
 
 static void *begins(void *unused)
 {
-    draw_many(300);
+    draw_many(before);
     CHECK(getcontext(&user) == 0);
     user.uc_stack.ss_sp = stack;
     user.uc_stack.ss_size = sizeof stack;
@@ -81,7 +87,7 @@ static void *begins(void *unused)
 static void *goes_on(void *unused)
 {
     /* A little more than the first: whatever that one had before it is erased by now. */
-    draw_many(308);
+    draw_many(before + 8);
     if (state == LEFT)
         CHECK(swapcontext(&second, &user) == 0);
     CHECK(state == DONE);
@@ -90,9 +96,14 @@ static void *goes_on(void *unused)
     return unused;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     prove();
+    if (argc == 3) {
+        before = atoi(argv[1]), stride = atoi(argv[2]);
+        places = LONGEST, rounds = 1;
+        CHECK(stride > 30);
+    }
     struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
     CHECK(sigaction(SIGTRAP, &action, NULL) == 0);
     Dl_info info;
@@ -101,12 +112,12 @@ int main(void)
     int left = 0;
     begin = info.dli_fbase;
     end = begin + (hooked() ? 0x40000 : 0);
-    for (stops_at = 1; stops_at <= PLACES; stops_at++) {
+    for (stops_at = 1; stops_at <= places; stops_at += stride) {
         pid_t child = fork();
         CHECK(child >= 0);
         if (child == 0) {
             alarm(20);
-            for (int round = 0; round < ROUNDS; round++) {
+            for (int round = 0; round < rounds; round++) {
                 pthread_t thread;
                 state = NOT_YET;
                 step = 0;
