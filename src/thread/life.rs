@@ -81,9 +81,12 @@ pub(crate) fn move_here() -> bool {
                 return false;
             }
         };
+        let known_good = ready(owned.page);
         // That took its time: a user-level thread may have been stopped meanwhile and go on
-        // on another thread, whose words these are not. The first one stays on the kernel.
-        if !ready(owned.page) || !tls::is_here(tls) || !will_end(tls, owned) {
+        // on another thread, whose words these are not, or that was given the same ones
+        // anew. The first one stays on the kernel.
+        let same_thread = Tls::is_here(tls) && Tls::home(tls) == tls::NEVER;
+        if !known_good || !same_thread || !will_end(tls, owned) {
             page::give_back(owned);
             return false;
         }
@@ -202,7 +205,7 @@ pub(crate) fn forgive(policy: &bucket::Policy) -> bool {
         let since = bytes.saturating_sub(read_volatile(&raw const (*page).conduct_bytes));
         write_volatile(&raw mut (*page).conduct_bytes, bytes);
         let forgiven = (*page).conduct.note(policy, since, now_ms) >= forgive_ms;
-        if !forgiven || !tls::is_here(tls) {
+        if !forgiven || !Tls::is_here(tls) {
             put_back(tls, page);
             return false;
         }

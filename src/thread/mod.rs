@@ -296,8 +296,9 @@ pub(crate) unsafe fn fill_by_vdso(
             }
         }
         fence();
-        if current_epoch() != epoch {
-            // Reseeded meanwhile: these bytes may come of a state that was restored.
+        if current_epoch() != epoch || !page::has_thread(page) {
+            // Reseeded meanwhile: these bytes may come of a state that was restored. Or
+            // erased meanwhile, because the thread has ended.
             done = Err(Reason::Unseeded);
         }
         if let Ok(done) = done {

@@ -16,6 +16,14 @@ const SCRUBBED: usize = 1408;
 /// The same by the AVX-512 backend, in whole pairs of cache lines (its frames: 920 bytes).
 const SCRUBBED_WIDE: usize = 1152;
 
+/// The general registers that a call may change (System V ABI, x86-64).
+macro_rules! zero_general_registers {
+    () => {
+        "xor eax, eax; xor ecx, ecx; xor edx, edx; xor esi, esi; xor edi, edi; \
+         xor r8d, r8d; xor r9d, r9d; xor r10d, r10d; xor r11d, r11d"
+    };
+}
+
 /// Zeroes the stack below and the registers that a call may change: what a call that has just
 /// returned may have left there of a key. It reaches less than 2 KiB below the hook's
 /// caller, 300 to 900 bytes deeper than the cipher has just been.
@@ -71,15 +79,7 @@ unsafe extern "C" fn scrub_wide() {
         "jnz 2b",
         "add rsp, {size} + 64",
         ".cfi_adjust_cfa_offset -({size} + 64)",
-        "xor eax, eax",
-        "xor ecx, ecx",
-        "xor edx, edx",
-        "xor esi, esi",
-        "xor edi, edi",
-        "xor r8d, r8d",
-        "xor r9d, r9d",
-        "xor r10d, r10d",
-        "xor r11d, r11d",
+        zero_general_registers!(),
         "ret",
         ".cfi_endproc",
         size = const SCRUBBED_WIDE,
@@ -119,15 +119,7 @@ unsafe extern "C" fn scrub_narrow() {
         "ja 2b",
         "add rsp, {size}",
         ".cfi_adjust_cfa_offset -{size}",
-        "xor eax, eax",
-        "xor ecx, ecx",
-        "xor edx, edx",
-        "xor esi, esi",
-        "xor edi, edi",
-        "xor r8d, r8d",
-        "xor r9d, r9d",
-        "xor r10d, r10d",
-        "xor r11d, r11d",
+        zero_general_registers!(),
         "ret",
         ".cfi_endproc",
         size = const SCRUBBED,

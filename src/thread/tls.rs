@@ -58,39 +58,37 @@ global_asm!(
     bytes = const BYTES,
 );
 
-/// Whether these are the words of the thread that runs now. [`Tls::here`] may be
-/// reckoned once for a whole call; this is asked anew.
-pub(super) fn is_here(this: *mut Tls) -> bool {
-    let pointer: usize;
-    // SAFETY: as in [`Tls::here`]. Not `pure`: the answer changes when a user-level
-    // thread goes on elsewhere.
-    unsafe {
+/// The address of this thread's words, with these options besides `nostack`.
+///
+/// fs:0 holds the thread pointer (x86-64 TLS ABI); the linker puts the symbol's offset
+/// from it into the GOT. Nothing is written.
+macro_rules! address {
+    ($($option:ident),*) => {{
+        let address: usize;
         asm!(
-            "mov {pointer}, qword ptr fs:[0]",
-            "add {pointer}, qword ptr [rip + ownpool_tls@GOTTPOFF]",
-            pointer = out(reg) pointer,
-            options(nostack),
+            "mov {address}, qword ptr fs:[0]",
+            "add {address}, qword ptr [rip + ownpool_tls@GOTTPOFF]",
+            address = out(reg) address,
+            options(nostack, $($option),*),
         );
-    }
-    pointer == this as usize
+        address
+    }};
 }
 
 impl Tls {
     /// This thread's words. They stay where they are while the thread lives.
     #[inline(always)]
     pub(crate) fn here() -> *mut Tls {
-        let here: *mut Tls;
-        // SAFETY: fs:0 holds the thread pointer (x86-64 TLS ABI); the linker puts
-        // the symbol's offset from it into the GOT. Nothing is written.
-        unsafe {
-            asm!(
-                "mov {here}, qword ptr fs:[0]",
-                "add {here}, qword ptr [rip + ownpool_tls@GOTTPOFF]",
-                here = out(reg) here,
-                options(pure, nomem, nostack),
-            );
-        }
-        here
+        // SAFETY: as said at `address`. `pure`: once will do for a whole call.
+        unsafe { address!(pure, nomem) as *mut Tls }
+    }
+
+    /// Whether these are the words of the thread that runs now, asked anew: a user-level
+    /// thread may have gone on elsewhere.
+    #[inline(always)]
+    pub(super) fn is_here(this: *mut Tls) -> bool {
+        // SAFETY: as said at `address`.
+        unsafe { address!() == this as usize }
     }
 
     /// Step 1 of a call: takes the page, if it is idle. `None`: busy, or not moved.
