@@ -78,15 +78,13 @@ fn listing() -> String {
 
 /// The instructions of the function whose symbol has this name as its last component.
 fn function(listing: &str, name: &str) -> Vec<Instruction> {
-    // Exported, or in Rust's own spelling.
     let exported = format!("<{name}>:");
-    let own = format!("{}{name}17h", name.len());
-    let heads =
-        |line: &str| line.ends_with(&exported) || line.ends_with(">:") && line.contains(&own);
+    let in_rust = format!("{}{name}17h", name.len());
     let is_exported = listing.lines().any(|line| line.ends_with(&exported));
-    let mut lines = listing
-        .lines()
-        .skip_while(|line| !(heads(line) && line.ends_with(&exported) == is_exported));
+    let mut lines = listing.lines().skip_while(|line| match is_exported {
+        true => !line.ends_with(&exported),
+        false => !(line.ends_with(">:") && line.contains(&in_rust)),
+    });
     assert!(lines.next().is_some(), "no function {name}");
     lines
         .take_while(|line| !line.is_empty())

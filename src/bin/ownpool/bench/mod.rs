@@ -75,9 +75,9 @@ pub(crate) fn main(args: &Args) -> ExitCode {
     }
 }
 
-/// At least one.
-/// At the least. Each thread has stacks and buffers of its own and takes its turn, so
-/// without an end a slip of the finger takes the machine's memory and an hour.
+/// So many threads are taken on any machine, more where there are more cores. Each has
+/// stacks and buffers of its own and takes its turn: without an end, a slip of the finger
+/// takes the machine's memory and an hour.
 const MOST_THREADS: usize = 64;
 
 fn threads(text: &str) -> Result<usize, String> {
