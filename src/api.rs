@@ -8,13 +8,13 @@
 //! but in the integer functions, when the kernel gives no randomness at all.
 
 use crate::serve::{self, Outcome};
-use crate::settings::Mode;
 use crate::stats::{self, Door, Reason};
 use crate::thread::{self, Backend, Standing, Take, Tls};
 use crate::{confine, real, sure, sys};
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::{iter, mem, ptr};
 use libc::{size_t, ssize_t};
+use ownpool_core::settings::Mode;
 
 /// Counts of this process since it started, or since it was forked: calls are
 /// requests, bytes are bytes handed out. Where the kernel takes a generator's page
@@ -226,7 +226,7 @@ extern "C" fn surely() -> u64 {
 /// asks less than twice on average.
 #[unsafe(no_mangle)]
 pub extern "C" fn ownpool_uniform(upper_bound: u32) -> u32 {
-    sure::uniform(upper_bound, || ownpool_u32())
+    ownpool_core::uniform::uniform(upper_bound, || ownpool_u32())
 }
 
 /// ownpool_reseed: makes every thread's generator take 32 fresh kernel bytes

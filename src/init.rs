@@ -9,11 +9,11 @@
 //! An entry of .init_array by hand, not the `ctor` crate: the entry is one line,
 //! and glibc passes argc, argv and envp to it, which the crate's form drops.
 
-use crate::settings::{Complaint, Mode, Settings, basename, row};
-use crate::text::Line;
 use crate::{callers, real, report, say, serve, stats, sys, thread, urandom, vdso};
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr;
+use ownpool_core::line_buffer::Line;
+use ownpool_core::settings::{Complaint, Mode, Settings, basename, row};
 
 #[used]
 #[unsafe(link_section = ".init_array")]

@@ -33,10 +33,8 @@ compile_error!("ownpool is written for Linux on x86-64");
 mod apart;
 #[cfg(not(test))]
 pub mod api;
-mod bucket;
 mod callers;
 mod confine;
-mod crng;
 mod elf;
 /// cbindgen:ignore
 #[cfg(not(test))]
@@ -51,12 +49,9 @@ mod real;
 mod report;
 mod say;
 mod serve;
-#[allow(dead_code, reason = "the command uses the rest of the table")]
-mod settings;
 mod stats;
 mod sure;
 mod sys;
-mod text;
 mod thread;
 mod urandom;
 mod vdso;

@@ -10,13 +10,13 @@
 
 use crate::callers::Site;
 use crate::say::{self, Outlet};
-use crate::settings::{STATS_MAX, Settings, basename};
 use crate::stats::{Door, Reason, Snapshot};
-use crate::text::Line;
 use crate::{callers, confine, modules, serve, sys, thread};
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use ownpool_core::line_buffer::Line;
+use ownpool_core::settings::{STATS_MAX, Settings, basename};
 
 /// Where the report goes, and what it says of the program. Copied when the
 /// library starts: programs overwrite their environment and arguments.

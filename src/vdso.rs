@@ -8,10 +8,10 @@
 //! not, and libc's is not used, since another preload may fake it.
 
 use crate::elf::Image;
-use crate::settings::TestSwitches;
 use core::ffi::{c_int, c_uint, c_void};
 use core::mem;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use ownpool_core::settings::TestSwitches;
 
 /// `struct vgetrandom_opaque_params` of linux/random.h.
 #[repr(C)]

@@ -27,7 +27,7 @@ fn languages() -> Vec<Language> {
 }
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
 /// A folder with the library, where programs are built and run.

@@ -7,13 +7,7 @@
     reason = "a test fails by them"
 )]
 
-#[path = "../src/settings.rs"]
-#[allow(
-    dead_code,
-    unreachable_pub,
-    reason = "shared with the library, which uses the rest"
-)]
-mod settings;
+use ownpool_core::settings;
 mod support;
 
 use std::ffi::{OsStr, OsString};
@@ -499,10 +493,11 @@ fn the_guide_explains_every_line() {
     }
     // And no line of the library's own text is left out.
     for folder in ["src", "src/thread", "src/hooks", "src/serve", "src/real"] {
-        for file in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder))
-            .into_iter()
-            .flatten()
-            .flatten()
+        for file in
+            std::fs::read_dir(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join(folder))
+                .into_iter()
+                .flatten()
+                .flatten()
         {
             let source = std::fs::read_to_string(file.path()).unwrap_or_default();
             for line in source

@@ -13,15 +13,13 @@
 
 use std::path::{Path, PathBuf};
 
-#[path = "../src/settings.rs"]
-#[allow(dead_code, reason = "the library uses the rest of the table")]
-mod settings;
+use ownpool_core::settings;
 
 const BEGIN: &str = "<!-- settings -->\n";
 const END: &str = "<!-- /settings -->";
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
 /// The table as Markdown. A default of nothing is an empty cell; a pipe would end one.

@@ -15,7 +15,7 @@ use std::process::Command;
 use support::{command, compiles, installed, linked, ran, reports, succeeds};
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
 struct Place {

@@ -18,7 +18,7 @@ use support::{command, installed, library, ran, succeeds};
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
 /// `make TARGET` with these variables, on the artifacts that the tests have built. `None`

@@ -18,7 +18,9 @@ use support::{installed, ran};
 const PAGES: [&str; 3] = ["ownpool.1", "ownpool.3", "ownpool.7"];
 
 fn page(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("man").join(name)
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+        .join("man")
+        .join(name)
 }
 
 fn read(path: &Path) -> String {
@@ -85,7 +87,8 @@ fn plain(page: &str) -> String {
 
 #[test]
 fn the_page_of_the_library_has_every_prototype_and_field() {
-    let header = read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("include/ownpool.h"));
+    let header =
+        read(&Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("include/ownpool.h"));
     let source = read(&page("ownpool.3"));
     let plain = plain(&source);
     let mut prototypes = 0;

@@ -25,9 +25,7 @@ use std::process::Command;
 use support::{bare, compile_c, compile_c_as, preloaded, ran, reports, succeeds};
 use tempfile::TempDir;
 
-#[path = "../src/settings.rs"]
-#[allow(dead_code, reason = "the library uses the rest of the table")]
-mod table;
+use ownpool_core::settings as table;
 
 struct Place {
     folder: TempDir,

@@ -55,7 +55,7 @@ fn symbols(bytes: &[u8]) -> Vec<(String, Option<String>, bool)> {
 
 /// Compares lines with a golden file, or rewrites it.
 fn golden(name: &str, lines: &BTreeSet<String>) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
         .join("tests/golden")
         .join(name);
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();

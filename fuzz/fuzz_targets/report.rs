@@ -1,6 +1,4 @@
 //! A file of reports.
 #![no_main]
 
-include!("../command.rs");
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hostile::report(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ownpool_cli::hostile::report(bytes));

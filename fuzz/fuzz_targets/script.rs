@@ -1,6 +1,4 @@
 //! A script's first line, env's argument, the loader's cache.
 #![no_main]
 
-include!("../command.rs");
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hostile::script(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| ownpool_cli::hostile::script(bytes));

@@ -7,10 +7,10 @@
 
 use super::{like_libc, who_called};
 use crate::confine;
+use crate::real;
 use crate::serve::{self, Outcome};
 use crate::stats::Door;
 use crate::thread::Take;
-use crate::{real, sure};
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use libc::{size_t, ssize_t};
 
@@ -176,7 +176,7 @@ who_called! {
 }
 
 unsafe extern "C" fn arc4random_uniform_from(upper_bound: u32, caller: usize) -> u32 {
-    sure::uniform(upper_bound, || {
+    ownpool_core::uniform::uniform(upper_bound, || {
         match serve::word_quickly(Door::Arc4random) {
             Some(word) => word,
             // SAFETY: no preconditions.

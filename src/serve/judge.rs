@@ -6,12 +6,12 @@
 //! call it.
 
 use super::{policy, set_mode};
-use crate::bucket::{Charge, Verdict};
 use crate::callers::{self, Note, note};
-use crate::settings::Mode;
 use crate::stats::{self, Door, Reason};
 use crate::thread::{self, Standing, Tls};
 use crate::{confine, probes, vdso};
+use ownpool_core::leaky_bucket::{Charge, Verdict};
+use ownpool_core::settings::Mode;
 
 /// Judges a request of the getrandom family: `Ok` if this thread has a page and
 /// may use it.

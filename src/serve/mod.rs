@@ -12,14 +12,14 @@ mod read;
 pub(crate) use read::{Pieces, Vectors, Whole, read};
 
 use crate::apart::Apart;
-use crate::bucket::Policy;
-use crate::settings::{Mode, Settings};
 use crate::stats::{self, Door, Reason};
 use crate::thread::{self, SMALL, Take, Tls};
 use crate::{probes, real};
 use core::ffi::{c_uint, c_void};
 use core::iter;
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use ownpool_core::leaky_bucket::Policy;
+use ownpool_core::settings::{Mode, Settings};
 
 /// What became of a request.
 pub(crate) enum Outcome {

@@ -8,13 +8,13 @@
 
 use super::judge::{charge, over, refund, seen};
 use super::{LONGEST, Outcome, fall_through, mode, plain};
-use crate::bucket::Verdict;
-use crate::settings::Mode;
 use crate::stats::{self, Door, Reason};
 use crate::thread::{self, SMALL, Standing, Take};
 use crate::{confine, real, urandom};
 use core::ffi::{c_int, c_void};
 use core::iter;
+use ownpool_core::leaky_bucket::Verdict;
+use ownpool_core::settings::Mode;
 
 /// What a request for descriptors asks for, once its pieces are known to be plain.
 pub(crate) trait Pieces {

@@ -9,12 +9,13 @@
 use super::page::{self, NoPage, Owned, Page};
 use super::tls::{self, Tls};
 use super::{EPOCH, LIMITS, fence, handout, put_back};
-use crate::crng::keystream::Backend;
-use crate::settings::Settings;
-use crate::{bucket, crng, real, stats, sys, vdso};
+use crate::{real, stats, sys, vdso};
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr::{read_volatile, write_volatile};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicUsize, Ordering};
+use ownpool_core::crng::keystream::Backend;
+use ownpool_core::settings::Settings;
+use ownpool_core::{crng, leaky_bucket as bucket};
 
 /// The pthread key whose destructor gives a page back; negative: none.
 static KEY: AtomicI32 = AtomicI32::new(-1);

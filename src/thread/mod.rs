@@ -29,17 +29,18 @@ mod refill;
 mod scrub;
 mod tls;
 
-pub(crate) use crate::crng::keystream::Backend;
 pub(crate) use life::{backend, forgive, forgives, host_in_fips_mode, move_here, start};
+pub(crate) use ownpool_core::crng::keystream::Backend;
 pub(crate) use tls::Tls;
 
 use crate::apart::Apart;
 use crate::callers::{self, Note};
 use crate::stats::{Door, Reason, Snapshot};
-use crate::{crng, vdso};
+use crate::vdso;
 use core::ffi::c_uint;
 use core::ptr::{read_volatile, write_volatile};
 use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
+use ownpool_core::crng;
 use page::Page;
 
 /// The magic of pages that are seeded: `ownpool_reseed` and a change of mode

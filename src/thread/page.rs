@@ -8,15 +8,15 @@
 //! wipes. Only `thread` uses it.
 
 use crate::apart::Apart;
-use crate::crng::Crng;
 use crate::stats::Private;
 use crate::{callers, sys, vdso};
 use core::ffi::c_int;
 use core::mem::{offset_of, size_of};
 use core::ptr;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
+use ownpool_core::crng::Crng;
 
-use crate::bucket::Conduct;
+use ownpool_core::leaky_bucket::Conduct;
 
 /// One moved thread's state.
 ///

@@ -16,8 +16,6 @@ use super::handout::hand_out;
 use super::page::{self, Page};
 use super::scrub::scrub;
 use super::{LIMITS, current_epoch, fence};
-use crate::crng::keystream::{KEY, STRIDE};
-use crate::crng::{Crng, SHORT_YIELD, YIELD};
 use crate::stats::Reason;
 use crate::{probes, sys, vdso};
 use core::arch::asm;
@@ -25,6 +23,8 @@ use core::ffi::c_void;
 use core::ptr::{read_volatile, write_volatile};
 use core::slice;
 use core::sync::atomic::Ordering::Relaxed;
+use ownpool_core::crng::keystream::{KEY, STRIDE};
+use ownpool_core::crng::{Crng, SHORT_YIELD, YIELD};
 
 /// From here on a large request mixes fresh kernel bytes into its own key: 105 ns,
 /// or 245 by the system call, against 2,300 for the keystream (measured, AVX-512).

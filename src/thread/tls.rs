@@ -11,10 +11,10 @@
 //! fork, or jump away between any two of them.
 
 use super::page::Page;
-use crate::bucket::Bucket;
 use core::arch::{asm, global_asm};
 use core::mem::offset_of;
 use core::ptr;
+use ownpool_core::leaky_bucket::Bucket;
 
 /// The words. All-zero: a light thread that has not drawn yet.
 #[repr(C)]

@@ -39,10 +39,14 @@ fn artifacts() -> &'static Artifacts {
 fn build() -> Artifacts {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
         .args([
             "build",
             "--release",
+            "-p",
+            "ownpool",
+            "-p",
+            "ownpool-cli",
             "--lib",
             "--bins",
             "--message-format=json-render-diagnostics",
@@ -123,7 +127,7 @@ pub(crate) fn compile_c(folder: &Path, name: &str, arguments: &[&str]) -> PathBu
 
 /// Compiles `tests/c/source.c` into `folder/name`: one source in several forms.
 pub(crate) fn compile_c_as(folder: &Path, name: &str, source: &str, arguments: &[&str]) -> PathBuf {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
+    let sources = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("tests/c");
     let binary = folder.join(name);
     compiles(
         Command::new("gcc")

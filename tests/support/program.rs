@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 /// Builds `tests/c/NAME.c` into `folder` with these further arguments.
 pub(crate) fn build(folder: &Path, name: &str, arguments: &[&str]) -> PathBuf {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
+    let sources = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("tests/c");
     let source = std::fs::read_to_string(sources.join(name).with_extension("c"))
         .expect("the source is there");
     let include = format!("-I{}", sources.display());

@@ -1,27 +1,17 @@
 //! Pure speed of the generator: no hook, no kernel, no thread's page.
 //!
 //! What is left between these figures and those of `ownpool bench` is the cost of
-//! everything around the generator. The room is included as a file, which also
-//! proves that it stands alone.
+//! everything around the generator.
 #![allow(
     missing_docs,
     reason = "criterion's macros make a public function without a comment"
 )]
 
-#[path = "../src/crng/mod.rs"]
-#[allow(
-    dead_code,
-    unused_imports,
-    unreachable_pub,
-    reason = "the library uses the rest"
-)]
-mod crng;
-
 use core::arch::asm;
 use core::hint::black_box;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use crng::keystream::{Backend, KEY, Keystream};
-use crng::{Crng, RUN, YIELD};
+use ownpool_core::crng::keystream::{Backend, KEY, Keystream};
+use ownpool_core::crng::{Crng, RUN, YIELD};
 
 /// Whole strides, from one to what leaves the second-level cache.
 const SIZES: [usize; 5] = [1 << 10, 4 << 10, 16 << 10, 64 << 10, 1 << 20];

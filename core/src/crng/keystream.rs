@@ -22,19 +22,19 @@ use chacha20::cipher::{
 use core::mem;
 
 /// Bytes of a ChaCha20 key (RFC 8439 section 2.3).
-pub(crate) const KEY: usize = 32;
+pub const KEY: usize = 32;
 
 /// Bytes of a ChaCha20 block (RFC 8439 section 2.3).
-pub(crate) const BLOCK: usize = 64;
+pub const BLOCK: usize = 64;
 
 /// What the AVX-512 backend makes in one go: 16 blocks. Slices of whole strides
 /// cost the least a byte; a block made alone takes longer than a whole stride.
-pub(crate) const STRIDE: usize = 16 * BLOCK;
+pub const STRIDE: usize = 16 * BLOCK;
 
 /// The cipher's state: constants, key, counter, nonce. All-zero memory is a
 /// valid value (it means: erased).
 #[repr(transparent)]
-pub(crate) struct Keystream(ChaCha20LegacyCore);
+pub struct Keystream(ChaCha20LegacyCore);
 
 // All-zero memory must stay a valid value: sixteen words and nothing else.
 const _: () = assert!(size_of::<Keystream>() == 64);
@@ -42,7 +42,7 @@ const _: () = assert!(size_of::<Keystream>() == 64);
 impl Keystream {
     /// Writes the state for `key`, at block 0, over whatever was here.
     #[inline(always)]
-    pub(crate) fn key(&mut self, key: &[u8; KEY]) {
+    pub fn key(&mut self, key: &[u8; KEY]) {
         // Every word is overwritten, so the old value need not be zeroized first.
         mem::forget(mem::replace(
             &mut self.0,
@@ -53,20 +53,20 @@ impl Keystream {
     /// Fills `dest` with whole blocks of keystream. Bytes of `dest` after the
     /// last whole block are left alone.
     #[inline(always)]
-    pub(crate) fn fill(&mut self, dest: &mut [u8]) {
+    pub fn fill(&mut self, dest: &mut [u8]) {
         let (blocks, _rest) = Array::slice_as_chunks_mut(dest);
         self.0.write_keystream_blocks(blocks);
     }
 
     /// Leaves nothing of the key behind.
     #[inline(always)]
-    pub(crate) fn erase(&mut self) {
+    pub fn erase(&mut self) {
         // The old value is zeroized when it is dropped here.
         self.0 = ChaCha20LegacyCore::new(&[0; KEY].into(), &[0; 8].into());
     }
 
     /// An erased state, for values that are not made of zeroed memory.
-    pub(crate) fn erased() -> Keystream {
+    pub fn erased() -> Keystream {
         Keystream(ChaCha20LegacyCore::new(&[0; KEY].into(), &[0; 8].into()))
     }
 }
@@ -81,7 +81,7 @@ impl core::fmt::Debug for Keystream {
 /// look at the processor, if it has not yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Backend {
+pub enum Backend {
     /// One block at a time.
     Soft = 0,
     /// Four blocks, 128 bits wide: what every x86-64 processor has.
@@ -94,7 +94,7 @@ pub(crate) enum Backend {
 
 impl Backend {
     /// The name that reports and benchmarks show.
-    pub(crate) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Backend::Soft => "soft",
             Backend::Sse2 => "sse2",
@@ -104,7 +104,7 @@ impl Backend {
     }
 
     /// The backend in use, by the crate's own word.
-    pub(crate) fn in_use() -> Backend {
+    pub fn in_use() -> Backend {
         let mut backend = Backend::Soft;
         Keystream::erased()
             .0

@@ -31,25 +31,24 @@
 //!
 //! Construction: Bernstein, "Fast-key-erasure random-number generators" (2017),
 //! as in OpenBSD's arc4random(3) and Linux's random.c since 5.18.
-#![forbid(unsafe_code)]
 
-pub(crate) mod keystream;
+pub mod keystream;
 
 use keystream::{KEY, Keystream, STRIDE};
 use zeroize::Zeroize;
 
 /// Bytes of one run: three strides, so that no block is ever made alone.
-pub(crate) const RUN: usize = 3 * STRIDE;
+pub const RUN: usize = 3 * STRIDE;
 
 /// Bytes that a refill leaves to be handed out.
-pub(crate) const YIELD: usize = RUN - KEY;
+pub const YIELD: usize = RUN - KEY;
 
 /// The same of a short refill, of one stride: 31 subkeys.
-pub(crate) const SHORT_YIELD: usize = STRIDE - KEY;
+pub const SHORT_YIELD: usize = STRIDE - KEY;
 
 /// The generator's whole state.
 #[repr(C)]
-pub(crate) struct Crng {
+pub struct Crng {
     /// Cipher state while a run is made; erased otherwise.
     cipher: Keystream,
     /// Key of one large request; erased once used.
@@ -66,7 +65,7 @@ impl Crng {
         dead_code,
         reason = "the library's generators are zeroed pages; tests and benches start here"
     )]
-    pub(crate) fn unseeded() -> Crng {
+    pub fn unseeded() -> Crng {
         Crng {
             cipher: Keystream::erased(),
             subkey: [0; KEY],
@@ -78,14 +77,14 @@ impl Crng {
     /// Where the caller puts 32 fresh kernel bytes, for the next [`refill`](Self::refill)
     /// or [`stream`](Self::stream) to fold in. Left alone, it adds nothing.
     #[inline(always)]
-    pub(crate) fn seed_mut(&mut self) -> &mut [u8; KEY] {
+    pub fn seed_mut(&mut self) -> &mut [u8; KEY] {
         &mut self.seed
     }
 
     /// Expands the key, with the seed folded in, into the next key and [`YIELD`]
     /// fresh bytes; erases the seed.
     #[inline(always)]
-    pub(crate) fn refill(&mut self) {
+    pub fn refill(&mut self) {
         self.expand(RUN);
     }
 
@@ -93,7 +92,7 @@ impl Crng {
     /// wants no more than subkeys of them. What the old key made and nobody was given
     /// stays behind those until the next whole refill; nobody will be given it.
     #[inline(always)]
-    pub(crate) fn refill_short(&mut self) {
+    pub fn refill_short(&mut self) {
         self.expand(STRIDE);
     }
 
@@ -113,7 +112,7 @@ impl Crng {
     /// The bytes to hand out: [`YIELD`] of them after a refill, the first
     /// [`SHORT_YIELD`] after a short one.
     #[inline(always)]
-    pub(crate) fn bytes_mut(&mut self) -> &mut [u8; YIELD] {
+    pub fn bytes_mut(&mut self) -> &mut [u8; YIELD] {
         let (_key, bytes) = self.run.split_at_mut(KEY);
         // The length is a constant, so the other arm does not exist in the build.
         match bytes.first_chunk_mut::<YIELD>() {
@@ -125,7 +124,7 @@ impl Crng {
     /// Moves the last 32 of the `available` unread bytes into the subkey, erasing
     /// them. Fewer than 32 available leaves the subkey as it was: refill first.
     #[inline(always)]
-    pub(crate) fn draw_subkey(&mut self, available: usize) {
+    pub fn draw_subkey(&mut self, available: usize) {
         let (_key, bytes) = self.run.split_at_mut(KEY);
         let unread = bytes.get_mut(..available).unwrap_or_default();
         if let Some(last) = unread.last_chunk_mut::<KEY>() {
@@ -137,7 +136,7 @@ impl Crng {
     /// Fills `dest`, a whole number of blocks, from the subkey with the seed folded
     /// in, and erases both.
     #[inline(always)]
-    pub(crate) fn stream(&mut self, dest: &mut [u8]) {
+    pub fn stream(&mut self, dest: &mut [u8]) {
         self.cipher.key(&xor(&self.subkey, &self.seed));
         erase(&mut self.subkey);
         erase(&mut self.seed);
@@ -170,7 +169,7 @@ fn erase(secret: &mut [u8; KEY]) {
 /// Whether the cipher on this machine makes the keystream of RFC 8439 section
 /// 2.3.2's construction: the first 64 and the last 64 bytes of one run under the
 /// key 00 01 .. 1f. `expect_wrong` is the tests' way to see a mismatch acted on.
-pub(crate) fn known_answer(crng: &mut Crng, expect_wrong: bool) -> bool {
+pub fn known_answer(crng: &mut Crng, expect_wrong: bool) -> bool {
     for (number, byte) in (0u8..).zip(crng.seed.iter_mut()) {
         *byte = number;
     }

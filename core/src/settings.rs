@@ -7,13 +7,12 @@
 //! Must never: look at the environment, allocate, or panic; the caller hands in
 //! names and values as bytes. The library's `init` and the command both include
 //! this file, so it knows nothing of either.
-#![forbid(unsafe_code)]
 
 /// What happens to light and to heavy callers. In those from `Auto` on, some are served
 /// by private generators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Mode {
+pub enum Mode {
     /// Nobody is served, nothing is judged.
     Off = 0,
     /// Everybody is served by the kernel's vDSO getrandom, where there is one.
@@ -28,7 +27,7 @@ pub(crate) enum Mode {
 
 impl Mode {
     /// All modes, in the order of the manual.
-    pub(crate) const ALL: [Mode; 5] = [
+    pub const ALL: [Mode; 5] = [
         Mode::Auto,
         Mode::Always,
         Mode::Vdso,
@@ -37,7 +36,7 @@ impl Mode {
     ];
 
     /// The name that users write and reports show.
-    pub(crate) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Mode::Off => "off",
             Mode::Auto => "auto",
@@ -48,14 +47,14 @@ impl Mode {
     }
 
     /// The mode of this name, if there is one.
-    pub(crate) fn parse(name: &[u8]) -> Option<Mode> {
+    pub fn parse(name: &[u8]) -> Option<Mode> {
         Mode::ALL
             .into_iter()
             .find(|mode| mode.name().as_bytes() == name)
     }
 
     /// The mode that `as u8` gave this number; anything else is `Off`.
-    pub(crate) const fn from_u8(number: u8) -> Mode {
+    pub const fn from_u8(number: u8) -> Mode {
         match number {
             1 => Mode::Vdso,
             2 => Mode::Observe,
@@ -67,19 +66,19 @@ impl Mode {
 }
 
 /// One row of the table of settings.
-pub(crate) struct Setting {
+pub struct Setting {
     /// The environment variable.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// What holds when it is unset or empty.
-    pub(crate) default: &'static str,
+    pub default: &'static str,
     /// What its number counts, or the kind of its text.
-    pub(crate) unit: &'static str,
+    pub unit: &'static str,
     /// What it does, in one line.
-    pub(crate) help: &'static str,
+    pub help: &'static str,
 }
 
 /// Every setting there is. An `OWNPOOL_` name that is not here is complained about.
-pub(crate) const TABLE: [Setting; 12] = [
+pub const TABLE: [Setting; 12] = [
     Setting {
         name: "OWNPOOL_MODE",
         default: "auto",
@@ -156,7 +155,7 @@ pub(crate) const TABLE: [Setting; 12] = [
 
 /// Why a value was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Complaint {
+pub enum Complaint {
     /// No row of the table has this name.
     UnknownName,
     /// Not one of the mode names.
@@ -175,7 +174,7 @@ pub(crate) enum Complaint {
 
 impl Complaint {
     /// The words that go between the setting's name and the offending value.
-    pub(crate) const fn words(self) -> &'static str {
+    pub const fn words(self) -> &'static str {
         match self {
             Complaint::UnknownName => "no such setting",
             Complaint::NotAMode => "not a mode",
@@ -189,51 +188,51 @@ impl Complaint {
 }
 
 /// The longest report path that is taken; the library keeps a copy of it.
-pub(crate) const STATS_MAX: usize = 1023;
+pub const STATS_MAX: usize = 1023;
 
 /// What `OWNPOOL_TEST` switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TestSwitches {
+pub struct TestSwitches {
     /// Use MADV_WIPEONFORK pages where MAP_DROPPABLE is there too.
-    pub(crate) wipe: bool,
+    pub wipe: bool,
     /// Seed by the system call where the vDSO has getrandom too.
-    pub(crate) no_vdso: bool,
+    pub no_vdso: bool,
     /// Let the known-answer check fail.
-    pub(crate) fail_known_answer: bool,
+    pub fail_known_answer: bool,
 }
 
 /// The settings in force. Texts are borrowed from whoever handed them in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Settings<'a> {
+pub struct Settings<'a> {
     /// `OWNPOOL_MODE`
-    pub(crate) mode: Mode,
+    pub mode: Mode,
     /// `OWNPOOL_RATE`, bytes per second
-    pub(crate) rate_per_s: u64,
+    pub rate_per_s: u64,
     /// `OWNPOOL_BURST`, bytes
-    pub(crate) burst: u64,
+    pub burst: u64,
     /// `OWNPOOL_BULK`, bytes
-    pub(crate) bulk: u64,
+    pub bulk: u64,
     /// `OWNPOOL_FORGIVE_SECS`
-    pub(crate) forgive_secs: u64,
+    pub forgive_secs: u64,
     /// `OWNPOOL_RESEED_BYTES`
-    pub(crate) reseed_bytes: u64,
+    pub reseed_bytes: u64,
     /// `OWNPOOL_RESEED_SECS`
-    pub(crate) reseed_secs: u64,
+    pub reseed_secs: u64,
     /// `OWNPOOL_ONLY`
-    pub(crate) only: &'a [u8],
+    pub only: &'a [u8],
     /// `OWNPOOL_SKIP`
-    pub(crate) skip: &'a [u8],
+    pub skip: &'a [u8],
     /// `OWNPOOL_STATS`
-    pub(crate) stats: &'a [u8],
+    pub stats: &'a [u8],
     /// `OWNPOOL_VERBOSE`
-    pub(crate) verbose: bool,
+    pub verbose: bool,
     /// `OWNPOOL_TEST`
-    pub(crate) test: TestSwitches,
+    pub test: TestSwitches,
 }
 
 impl Settings<'_> {
     /// What holds when nothing is set: the `default` column of [`TABLE`].
-    pub(crate) const DEFAULT: Settings<'static> = Settings {
+    pub const DEFAULT: Settings<'static> = Settings {
         mode: Mode::Auto,
         rate_per_s: 320,
         burst: 4096,
@@ -258,7 +257,7 @@ impl<'a> Settings<'a> {
     ///
     /// # Errors
     /// The setting keeps its value and the [`Complaint`] says why.
-    pub(crate) fn set(&mut self, name: &[u8], value: &'a [u8]) -> Result<(), Complaint> {
+    pub fn set(&mut self, name: &[u8], value: &'a [u8]) -> Result<(), Complaint> {
         let default = Settings::DEFAULT;
         let empty = value.is_empty();
         match name {
@@ -284,7 +283,7 @@ impl<'a> Settings<'a> {
     /// Whether the library acts in a program that goes by these names (basenames
     /// of argv[0], of the path it was started by, and of its file). A path in a list
     /// stands for its last component: what never matched would leave a maker of keys in.
-    pub(crate) fn acts_in(&self, names: &[&[u8]]) -> bool {
+    pub fn acts_in(&self, names: &[&[u8]]) -> bool {
         let listed = |list: &[u8]| {
             list.split(|&byte| byte == b':')
                 .map(basename)
@@ -295,12 +294,12 @@ impl<'a> Settings<'a> {
 }
 
 /// The row of this name.
-pub(crate) fn row(name: &[u8]) -> Option<&'static Setting> {
+pub fn row(name: &[u8]) -> Option<&'static Setting> {
     TABLE.iter().find(|row| row.name.as_bytes() == name)
 }
 
 /// The last component of a path.
-pub(crate) fn basename(path: &[u8]) -> &[u8] {
+pub fn basename(path: &[u8]) -> &[u8] {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
 }
 

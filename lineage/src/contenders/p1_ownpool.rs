@@ -31,10 +31,12 @@ fn build() -> Result<PathBuf, String> {
         .args([
             "build",
             "--release",
+            "-p",
+            "ownpool",
             "--lib",
             "--message-format=json-render-diagnostics",
         ])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
         .stderr(Stdio::inherit())
         .output()
         .map_err(|error| format!("cargo does not start: {error}"))?;

@@ -6,7 +6,7 @@
 //!
 //! Promises: every label prints a row, C1 to C11, P1 and P9; a row that cannot be had says why, and if it is
 //! ours, the run fails. Under `cargo test` everything runs once and briefly, to show that it runs; what the
-//! contenders claim is tested in `tests/lineage`.
+//! contenders claim is tested in `tests`.
 #![allow(
     clippy::indexing_slicing,
     reason = "words of a pool are indexed modulo its size; a benchmark that panics has harmed nobody"
@@ -23,6 +23,8 @@ mod published;
 mod rows;
 mod stress;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use contenders::p1_ownpool::Ownpool;
 use core::time::Duration;
@@ -64,7 +66,8 @@ const GLANCE: Plan = Plan {
     load: ms(20),
 };
 
-fn main() -> ExitCode {
+/// Runs the benchmark with the arguments of the process.
+pub fn main() -> ExitCode {
     let (mut quick, mut write) = (false, false);
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     // What cargo passes to every benchmark, after the user's own arguments.

@@ -3,10 +3,9 @@
 //! Promises: no allocation, no formatting machinery, no panic; text that does
 //! not fit is dropped whole push by push, and [`Line::fits`] tells. Must never
 //! write anywhere: `say` does that.
-#![forbid(unsafe_code)]
 
 /// Text of at most `N` bytes.
-pub(crate) struct Line<const N: usize> {
+pub struct Line<const N: usize> {
     bytes: [u8; N],
     len: usize,
     fits: bool,
@@ -14,7 +13,7 @@ pub(crate) struct Line<const N: usize> {
 
 impl<const N: usize> Line<N> {
     /// Empty text.
-    pub(crate) const fn new() -> Line<N> {
+    pub const fn new() -> Line<N> {
         Line {
             bytes: [0; N],
             len: 0,
@@ -23,7 +22,7 @@ impl<const N: usize> Line<N> {
     }
 
     /// Appends bytes, all of them or none.
-    pub(crate) fn push(&mut self, text: &[u8]) -> &mut Line<N> {
+    pub fn push(&mut self, text: &[u8]) -> &mut Line<N> {
         let place = self
             .len
             .checked_add(text.len())
@@ -42,12 +41,12 @@ impl<const N: usize> Line<N> {
     }
 
     /// Appends a number in decimal.
-    pub(crate) fn push_number(&mut self, number: u64) -> &mut Line<N> {
+    pub fn push_number(&mut self, number: u64) -> &mut Line<N> {
         self.push_digits(number, 10)
     }
 
     /// Appends a number in hexadecimal, without a prefix.
-    pub(crate) fn push_hex(&mut self, number: u64) -> &mut Line<N> {
+    pub fn push_hex(&mut self, number: u64) -> &mut Line<N> {
         self.push_digits(number, 16)
     }
 
@@ -71,7 +70,7 @@ impl<const N: usize> Line<N> {
     /// Appends bytes as the inside of a JSON string (RFC 8259 section 7). Text that
     /// is UTF-8 stays as it is; otherwise bytes beyond ASCII become `\u00XX`, as
     /// control characters, quotes and backslashes do.
-    pub(crate) fn push_json(&mut self, text: &[u8]) -> &mut Line<N> {
+    pub fn push_json(&mut self, text: &[u8]) -> &mut Line<N> {
         let utf8 = core::str::from_utf8(text).is_ok();
         for &byte in text {
             match byte {
@@ -91,7 +90,7 @@ impl<const N: usize> Line<N> {
     }
 
     /// Appends at most 40 bytes of somebody's text, anything unprintable as `?`.
-    pub(crate) fn push_shown(&mut self, text: &[u8]) -> &mut Line<N> {
+    pub fn push_shown(&mut self, text: &[u8]) -> &mut Line<N> {
         for &byte in text.iter().take(40) {
             self.push(&[if byte.is_ascii_graphic() || byte == b' ' {
                 byte
@@ -107,24 +106,35 @@ impl<const N: usize> Line<N> {
     }
 
     /// The text so far.
-    pub(crate) fn bytes(&self) -> &[u8] {
+    pub fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or_default()
     }
 
     /// Whether everything that was pushed is there.
-    pub(crate) fn fits(&self) -> bool {
+    pub fn fits(&self) -> bool {
         self.fits
     }
 
+    /// Whether nothing was pushed.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// How long the text is.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.len
     }
 
     /// Takes everything after the first `len` bytes back.
-    pub(crate) fn cut(&mut self, len: usize) {
+    pub fn cut(&mut self, len: usize) {
         self.len = self.len.min(len);
         self.fits = true;
+    }
+}
+
+impl<const N: usize> Default for Line<N> {
+    fn default() -> Line<N> {
+        Line::new()
     }
 }
 

@@ -1,12 +1,12 @@
 //! What is made from the command's own arguments and from the table of settings: the
 //! completions, and the regions of the manual pages between `begin` and `end` marks.
 //!
-//! Tests only: `UPDATE_GOLDEN=1 cargo test --bin ownpool pages` rewrites the files, and
+//! Tests only: `UPDATE_GOLDEN=1 cargo test -p ownpool-cli pages` rewrites the files, and
 //! without it they must be as they would be made. So no page can miss an option or a
 //! setting, and no build makes files.
 
 use super::Cli;
-use super::settings::{Mode, TABLE};
+use crate::settings::{Mode, TABLE};
 use clap::{Arg, Command, CommandFactory};
 use core::fmt::Write as _;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ fn shown(command: &Command) -> Command {
 }
 
 fn path(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name)
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join(name)
 }
 
 /// The file is `made`, or becomes it.

@@ -3,19 +3,11 @@
 //! Each subcommand is a file or folder of its own with its arguments and one `main`.
 //! Exit status 125 is always our own failure, as with env(1).
 
-#[path = "../../settings.rs"]
-#[allow(
-    dead_code,
-    unreachable_pub,
-    reason = "shared with the library, which uses the rest"
-)]
-mod settings;
-
 mod bench;
 mod check;
 mod elf;
-#[cfg(test)]
-mod hostile;
+#[doc(hidden)]
+pub mod hostile;
 mod inherit;
 mod library;
 #[cfg(test)]
@@ -23,6 +15,8 @@ mod pages;
 mod report;
 mod run;
 mod say;
+
+pub(crate) use ownpool_core::settings;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -49,7 +43,8 @@ enum Command {
 /// Exit status for a failure of this command itself, as env(1) has it.
 pub(crate) const OUR_FAILURE: u8 = 125;
 
-fn main() -> ExitCode {
+/// Runs the command with the arguments of the process.
+pub fn main() -> ExitCode {
     match Cli::try_parse().map(|cli| cli.command) {
         Ok(Command::Run(args)) => run::main(args),
         Ok(Command::Check(args)) => check::main(&args),

@@ -81,7 +81,7 @@ fn child(calls: u64) {
 }
 
 fn parent(full: bool) -> Result<(), String> {
-    let library = built(&["--release", "--lib"], "ownpool")?;
+    let library = built(&["--release", "-p", "ownpool", "--lib"], "ownpool")?;
     // Hooks are compared at the speed that they would be shipped with.
     let profile: &[&str] = if full {
         &["--release", "--examples"]

@@ -14,26 +14,25 @@
 //! Not an exponential average, which has no sharp edge to explain to an
 //! operator, and not a fixed pause that forgives: a disk write can stall a bulk
 //! reader for longer than any pause.
-#![forbid(unsafe_code)]
 
 /// The least that a request costs: one key's worth. A caller of many tiny
 /// requests pays for its system calls, not for its bytes.
-pub(crate) const LEAST_COST: u64 = 32;
+pub const LEAST_COST: u64 = 32;
 
 /// The limits that hold for every thread.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Policy {
+pub struct Policy {
     /// Bytes a second that drain.
-    pub(crate) rate_per_s: u64,
+    pub rate_per_s: u64,
     /// The level that may not be passed.
-    pub(crate) burst: u64,
+    pub burst: u64,
     /// The largest single request that is not heavy by itself.
-    pub(crate) bulk: u64,
+    pub bulk: u64,
 }
 
 /// Within or over the allowance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub enum Verdict {
     /// The kernel may answer.
     Within,
     /// The caller is heavy.
@@ -42,7 +41,7 @@ pub(crate) enum Verdict {
 
 /// What charging a request says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Charge {
+pub enum Charge {
     /// Decided without a clock.
     Decided(Verdict),
     /// Call [`Bucket::settle`] with the time.
@@ -52,17 +51,17 @@ pub(crate) enum Charge {
 /// One thread's bucket.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-pub(crate) struct Bucket {
+pub struct Bucket {
     /// Bytes charged since `last_ms`, and what had not drained by then.
-    pub(crate) level: u64,
+    pub level: u64,
     /// When the level was last drained; 0: never.
-    pub(crate) last_ms: u64,
+    pub last_ms: u64,
 }
 
 impl Bucket {
     /// Adds a request of `len` bytes.
     #[inline]
-    pub(crate) fn charge(&mut self, policy: &Policy, len: u64) -> Charge {
+    pub fn charge(&mut self, policy: &Policy, len: u64) -> Charge {
         self.level = self.level.saturating_add(cost(len));
         if len > policy.bulk || policy.rate_per_s == 0 || policy.burst == 0 {
             return Charge::Decided(Verdict::Over);
@@ -77,7 +76,7 @@ impl Bucket {
 
     /// Drains what has leaked by `now_ms` and decides. Time that went backwards
     /// counts as no time.
-    pub(crate) fn settle(&mut self, policy: &Policy, now_ms: u64) -> Verdict {
+    pub fn settle(&mut self, policy: &Policy, now_ms: u64) -> Verdict {
         if self.last_ms != 0 {
             let elapsed_ms = now_ms.saturating_sub(self.last_ms);
             // Rounded up: a fraction of a byte must never make a caller heavy early.
@@ -94,7 +93,7 @@ impl Bucket {
 
     /// Takes back a charge that turned out not to be for randomness at all.
     #[inline]
-    pub(crate) fn refund(&mut self, len: u64) {
+    pub fn refund(&mut self, len: u64) {
         self.level = self.level.saturating_sub(cost(len));
     }
 }
@@ -102,7 +101,7 @@ impl Bucket {
 /// How long a moved thread has behaved lightly, judged when it refills.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-pub(crate) struct Conduct {
+pub struct Conduct {
     bucket: Bucket,
     /// When it was last over its allowance; 0: not judged yet.
     heavy_ms: u64,
@@ -111,7 +110,7 @@ pub(crate) struct Conduct {
 impl Conduct {
     /// Notes that `len` bytes were drawn up to `now_ms`, and says for how many
     /// milliseconds the thread has been within its allowance.
-    pub(crate) fn note(&mut self, policy: &Policy, len: u64, now_ms: u64) -> u64 {
+    pub fn note(&mut self, policy: &Policy, len: u64, now_ms: u64) -> u64 {
         self.bucket.level = self.bucket.level.saturating_add(len);
         let verdict = self.bucket.settle(policy, now_ms);
         if verdict == Verdict::Over || self.heavy_ms == 0 {

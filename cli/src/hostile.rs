@@ -10,7 +10,7 @@ use crate::report::functions::Module;
 use crate::report::{each_line, line::Process, table};
 
 /// An ELF file, as `check` reads programs and `report` reads modules.
-pub(crate) fn elf(bytes: &[u8]) {
+pub fn elf(bytes: &[u8]) {
     if let Err(damage) = Facts::read(bytes) {
         assert!(!damage.to_string().is_empty());
     }
@@ -33,7 +33,7 @@ pub(crate) fn elf(bytes: &[u8]) {
 }
 
 /// A file of reports.
-pub(crate) fn report(bytes: &[u8]) {
+pub fn report(bytes: &[u8]) {
     let read = each_line(bytes, |number, line| {
         assert!(number > 0);
         match line.and_then(Process::parse) {
@@ -60,7 +60,7 @@ pub(crate) fn report(bytes: &[u8]) {
 }
 
 /// The beginning of a script, env's argument, the loader's cache.
-pub(crate) fn script(bytes: &[u8]) {
+pub fn script(bytes: &[u8]) {
     if let Some((interpreter, argument)) = lookup::shebang(bytes) {
         assert!(!interpreter.is_empty());
         let _ = env::parse(argument);

@@ -25,7 +25,7 @@ fn replace(page: &str, name: &str, text: &str) -> Result<String, String> {
 
 /// Writes page and picture.
 pub(crate) fn write(measured: &Measured) -> Result<(), String> {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    let docs = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("docs");
     let path = docs.join("lineage.md");
     let failed = |error: std::io::Error| format!("docs/lineage.md: {error}");
     let mut page = std::fs::read_to_string(&path).map_err(failed)?;
