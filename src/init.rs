@@ -9,7 +9,8 @@
 //! An entry of .init_array by hand, not the `ctor` crate: the entry is one line,
 //! and glibc passes argc, argv and envp to it, which the crate's form drops.
 
-use crate::{callers, real, report, say, serve, stats, sys, thread, urandom, vdso};
+use crate::stats::call_sites;
+use crate::{diagnostics, generator, next_symbol, policy, report, stats, sys, urandom_fd, vdso};
 use core::ffi::{CStr, c_char, c_int};
 use core::ptr;
 use ownpool_core::line_buffer::Line;
@@ -20,9 +21,9 @@ use ownpool_core::settings::{Complaint, Mode, Settings, basename, row};
 static START: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) = start;
 
 unsafe extern "C" fn start(argc: c_int, argv: *const *const c_char, envp: *const *const c_char) {
-    real::resolve();
+    next_symbol::resolve();
     // SAFETY: a string that stays, or null.
-    sys::choose_fstat(unsafe { text_at(real::gnu_get_libc_version()) });
+    sys::choose_fstat(unsafe { text_at(next_symbol::gnu_get_libc_version()) });
     // SAFETY: what the loader passes to constructors; AT_EXECFN is a string of
     // the process's own stack.
     let (argv0, started_by) = unsafe {
@@ -43,20 +44,20 @@ unsafe extern "C" fn start(argc: c_int, argv: *const *const c_char, envp: *const
         settings.mode = Mode::Off;
     }
     vdso::find(&settings.test);
-    thread::start(&settings, on_first_stack(argv as usize));
+    generator::start(&settings, on_first_stack(argv as usize));
     if settings.mode != Mode::Off {
         for fd in 0..=2 {
-            urandom::look(fd);
+            urandom_fd::look(fd);
         }
         report::start(&settings, if argv0.is_empty() { started_by } else { argv0 });
     }
     // SAFETY: the child handler is async-signal-safe; the dso handle is ours,
     // and the library is never unloaded.
-    unsafe { real::__register_atfork(None, None, Some(forked), ptr::null_mut()) };
+    unsafe { next_symbol::__register_atfork(None, None, Some(forked), ptr::null_mut()) };
     if settings.verbose {
         announce(&settings);
     }
-    serve::start(&settings);
+    policy::start(&settings);
 }
 
 /// Whether the settings let the library act in this program.
@@ -92,7 +93,7 @@ fn on_first_stack(argv: usize) -> bool {
 /// on this; children of raw clone do not come here.
 unsafe extern "C" fn forked() {
     stats::start_anew();
-    callers::start_anew();
+    call_sites::start_anew();
 }
 
 /// # Safety
@@ -158,7 +159,7 @@ fn complain(name: &[u8], value: &[u8], complaint: Complaint) {
         }
     }
     line.push(b"\n");
-    say::line(line.bytes());
+    diagnostics::line(line.bytes());
 }
 
 /// OWNPOOL_VERBOSE: the settings in force, in one line.
@@ -166,7 +167,8 @@ fn announce(settings: &Settings<'_>) {
     let mut line = Line::<512>::new();
     line.push(b"ownpool: ")
         .push(env!("CARGO_PKG_VERSION").as_bytes());
-    line.push(b" (").push(thread::backend().name().as_bytes());
+    line.push(b" (")
+        .push(generator::backend().name().as_bytes());
     line.push(if vdso::has_getrandom() {
         b", vdso) mode="
     } else {
@@ -195,5 +197,5 @@ fn announce(settings: &Settings<'_>) {
         });
     }
     line.push(b"\n");
-    say::line(line.bytes());
+    diagnostics::line(line.bytes());
 }

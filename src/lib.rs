@@ -30,30 +30,29 @@
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("ownpool is written for Linux on x86-64");
 
-mod apart;
 #[cfg(not(test))]
-pub mod api;
-mod callers;
-mod confine;
-mod elf;
+pub mod c_api;
+mod cache_padded;
+mod diagnostics;
+mod generator;
 /// cbindgen:ignore
 #[cfg(not(test))]
 mod hooks;
 #[cfg(not(test))]
 mod init;
+mod kernel_bytes;
+mod loaded_image;
 #[cfg(not(test))]
-mod mem;
-mod modules;
+#[path = "arch/x86_64/memory_functions.rs"]
+mod memory_functions;
+mod next_symbol;
+mod policy;
 mod probes;
-mod real;
 mod report;
-mod say;
-mod serve;
+mod seccomp;
 mod stats;
-mod sure;
 mod sys;
-mod thread;
-mod urandom;
+mod urandom_fd;
 mod vdso;
 
 /// No path leads here in the release build; the debug build keeps its checks.

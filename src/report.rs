@@ -8,10 +8,12 @@
 //! at the start (it may have become a data file), or make a call that a program
 //! which confined itself has not asked for. `init` starts it.
 
-use crate::callers::Site;
-use crate::say::{self, Outlet};
+use crate::diagnostics::{self, Outlet};
+use crate::loaded_image::module;
+use crate::stats::call_sites;
+use crate::stats::call_sites::Site;
 use crate::stats::{Door, Reason, Snapshot};
-use crate::{callers, confine, modules, serve, sys, thread};
+use crate::{generator, policy, seccomp, sys};
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -57,17 +59,17 @@ pub(crate) fn start(settings: &Settings<'_>, program: &[u8]) {
         STDERR_DEVICE.store(identity.device, Relaxed);
         STDERR_INODE.store(identity.inode, Relaxed);
     }
-    callers::want();
+    call_sites::want();
 }
 
 /// Run by the loader when the process ends in the ordinary way.
 extern "C" fn finish() {
     // Whoever comes second, a signal handler that calls exit say, finds it done.
-    if !callers::claim() || confine::confined() {
+    if !call_sites::claim() || seccomp::confined() {
         return;
     }
-    thread::note_rest();
-    let now = thread::snapshot();
+    generator::note_rest();
+    let now = generator::snapshot();
     if now.entries.iter().all(|&calls| calls == 0) {
         return;
     }
@@ -93,7 +95,7 @@ fn send(plan: &Plan, line: &[u8], pid: u64) {
         let same = identity.device == STDERR_DEVICE.load(Relaxed)
             && identity.inode == STDERR_INODE.load(Relaxed);
         if same {
-            say::report(2, Outlet::of(&identity), line);
+            diagnostics::report(2, Outlet::of(&identity), line);
         }
         return;
     }
@@ -113,7 +115,7 @@ fn send(plan: &Plan, line: &[u8], pid: u64) {
         | libc::O_NONBLOCK;
     if let Ok(fd) = sys::open(path, flags) {
         // O_NONBLOCK above: what stands at the path may be a FIFO.
-        say::report(fd, Outlet::Any, line);
+        diagnostics::report(fd, Outlet::Any, line);
         sys::close(fd);
     }
 }
@@ -147,11 +149,11 @@ fn describe<const N: usize>(text: &mut Line<N>, now: &Snapshot, program: &[u8], 
     text.push(b"{\"ownpool\":\"")
         .push(env!("CARGO_PKG_VERSION").as_bytes());
     text.push(b"\",\"backend\":\"")
-        .push(thread::backend().name().as_bytes());
+        .push(generator::backend().name().as_bytes());
     text.push(b"\",\"pid\":").push_number(pid);
     text.push(b",\"program\":\"").push_json(program);
     text.push(b"\",\"mode\":\"")
-        .push(serve::mode().name().as_bytes());
+        .push(policy::mode().name().as_bytes());
     text.push(b"\",\"threads_moved\":")
         .push_number(now.threads_moved);
     text.push(b",\"kernel\":{\"calls\":")
@@ -189,7 +191,7 @@ fn list_callers<const N: usize>(text: &mut Line<N>) {
     text.push(b",\"callers\":[");
     let first = text.len();
     let mut room = true;
-    callers::each_heaviest_first(|site| {
+    call_sites::each_heaviest_first(|site| {
         // Room is kept for the end of the line.
         let before = text.len();
         if before > first {
@@ -205,7 +207,7 @@ fn list_callers<const N: usize>(text: &mut Line<N>) {
 }
 
 fn describe_site<const N: usize>(text: &mut Line<N>, site: &Site, own: &[u8]) {
-    let module = modules::of(site.caller);
+    let module = module::of(site.caller);
     let (path, build_id, offset) = match &module {
         Some(module) if module.path.is_empty() => (own, module.build_id, module.offset),
         Some(module) => (module.path, module.build_id, module.offset),

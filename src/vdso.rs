@@ -7,7 +7,7 @@
 //! programs forbid it (PR_SET_TSC). Only the coarse clock is read, which does
 //! not, and libc's is not used, since another preload may fake it.
 
-use crate::elf::Image;
+use crate::loaded_image::Image;
 use core::ffi::{c_int, c_uint, c_void};
 use core::mem;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};

@@ -1,4 +1,4 @@
-//! `include/ownpool.h` equals what cbindgen (pinned in Cargo.toml) makes of `src/api.rs`
+//! `include/ownpool.h` equals what cbindgen (pinned in Cargo.toml) makes of `src/c_api.rs`
 //! today, and its version macros are Cargo.toml's.
 //!
 //! `UPDATE_GOLDEN=1 cargo test --test header` rewrites it; the diff is what gets reviewed.
@@ -50,10 +50,10 @@ fn generated() -> String {
         .expect("cbindgen.toml is well-formed");
     config.after_includes = Some(preamble());
     let bindings = cbindgen::Builder::new()
-        .with_src(root().join("src/api.rs"))
+        .with_src(root().join("src/c_api.rs"))
         .with_config(config)
         .generate()
-        .expect("src/api.rs parses");
+        .expect("src/c_api.rs parses");
     let mut text = Vec::new();
     bindings.write(&mut text);
     // Rust's heading for what the caller owes reads oddly in C; the comments that
@@ -79,7 +79,7 @@ fn the_header_is_what_cbindgen_makes() {
         .position(|(committed, made)| committed != made);
     assert!(
         committed == made,
-        "include/ownpool.h is not what src/api.rs makes (first difference in line {:?}); \
+        "include/ownpool.h is not what src/c_api.rs makes (first difference in line {:?}); \
          UPDATE_GOLDEN=1 rewrites it",
         differs.map(|line| line + 1)
     );
@@ -89,7 +89,7 @@ fn the_header_is_what_cbindgen_makes() {
 #[test]
 fn every_function_is_declared_once_and_documented() {
     let header = std::fs::read_to_string(header_path()).expect("the header is there");
-    let source = std::fs::read_to_string(root().join("src/api.rs")).expect("the source is there");
+    let source = std::fs::read_to_string(root().join("src/c_api.rs")).expect("the source is there");
     let functions: Vec<&str> = source
         .split("extern \"C\" fn ")
         .skip(1)

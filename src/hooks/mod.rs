@@ -9,8 +9,8 @@
 //! Deliberately absent: fread (a stream may hold bytes of something else),
 //! close, dup and fcntl (descriptors are asked, so nobody needs to remember).
 
-mod getrandom;
-mod urandom;
+mod random;
+mod read;
 
 /// `$name` jumps on to `$work` with the return address as one more, last argument:
 /// who called. Stable Rust has no other way to learn it. A hook jumps here when its

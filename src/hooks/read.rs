@@ -5,8 +5,8 @@
 //! O_CREAT and O_TMPFILE is kept. On x86-64 the names with 64 are the same calls.
 
 use super::{like_libc, who_called};
-use crate::serve::{self, Outcome, Pieces, Vectors, Whole};
-use crate::{real, urandom};
+use crate::policy::{self, Outcome, Pieces, Vectors, Whole};
+use crate::{next_symbol, urandom_fd};
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::slice;
 use libc::{FILE, iovec, off_t, size_t, ssize_t};
@@ -14,9 +14,9 @@ use libc::{FILE, iovec, off_t, size_t, ssize_t};
 /// What an open has given may be urandom, or is not.
 #[inline]
 fn found(fd: c_int, sounds_random: bool) {
-    urandom::hint(fd, sounds_random);
+    urandom_fd::hint(fd, sounds_random);
     if sounds_random {
-        urandom::suspect_standard(fd);
+        urandom_fd::suspect_standard(fd);
     }
 }
 
@@ -36,7 +36,7 @@ unsafe fn opened(fd: c_int, path: *const c_char, flags: c_int) -> c_int {
         // SAFETY: the caller's contract.
         found(
             fd,
-            readable && unsafe { urandom::sounds_random(path.cast()) },
+            readable && unsafe { urandom_fd::sounds_random(path.cast()) },
         );
     }
     fd
@@ -52,7 +52,7 @@ macro_rules! opens {
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
             // SAFETY: the caller's contract; an open that succeeded has read the path.
-            unsafe { opened(real::$name($($arg),*), $path, $flags) }
+            unsafe { opened(next_symbol::$name($($arg),*), $path, $flags) }
         }
     )*};
 }
@@ -85,10 +85,10 @@ unsafe fn streamed(stream: *mut FILE, path: *const c_char, mode: *const c_char) 
     if !stream.is_null() {
         // SAFETY: the caller's contract; libc has read both strings.
         unsafe {
-            let fd = real::fileno(stream);
+            let fd = next_symbol::fileno(stream);
             if fd >= 0 {
                 let readable = *mode.cast::<u8>() == b'r';
-                found(fd, readable && urandom::sounds_random(path.cast()));
+                found(fd, readable && urandom_fd::sounds_random(path.cast()));
             }
         }
     }
@@ -102,7 +102,7 @@ unsafe fn streamed(stream: *mut FILE, path: *const c_char, mode: *const c_char) 
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fopen(path: *const c_char, mode: *const c_char) -> *mut FILE {
     // SAFETY: the caller's contract.
-    unsafe { streamed(real::fopen(path, mode), path, mode) }
+    unsafe { streamed(next_symbol::fopen(path, mode), path, mode) }
 }
 
 /// fopen64
@@ -112,7 +112,7 @@ pub(crate) unsafe extern "C" fn fopen(path: *const c_char, mode: *const c_char) 
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE {
     // SAFETY: the caller's contract.
-    unsafe { streamed(real::fopen64(path, mode), path, mode) }
+    unsafe { streamed(next_symbol::fopen64(path, mode), path, mode) }
 }
 
 const _: [unsafe extern "C" fn(*const c_char, *const c_char) -> *mut FILE; 3] = {
@@ -123,11 +123,11 @@ const _: [unsafe extern "C" fn(*const c_char, *const c_char) -> *mut FILE; 3] = 
 /// A read of a hinted descriptor, if `serve` answers it.
 ///
 /// # Safety
-/// As [`serve::read`].
+/// As [`policy::read`].
 #[inline]
 unsafe fn served(fd: c_int, wanted: &impl Pieces, caller: usize) -> Option<ssize_t> {
     // SAFETY: the caller's contract.
-    match unsafe { serve::read(fd, wanted, caller) } {
+    match unsafe { policy::read(fd, wanted, caller) } {
         Outcome::Served(done) => Some(done as ssize_t),
         Outcome::FallThrough => None,
     }
@@ -155,13 +155,13 @@ macro_rules! read_hook {
                     rare();
                     $called($($arg),*)
                 } else {
-                    real::$name($($arg),*)
+                    next_symbol::$name($($arg),*)
                 }
             }
         }
         who_called! { $called($($arg: $type),*) -> ssize_t, in $register => $work }
     };
-    (@first $fd:ident $(, $arg:ident)*) => { urandom::hinted($fd) };
+    (@first $fd:ident $(, $arg:ident)*) => { urandom_fd::hinted($fd) };
 }
 
 /// Tells the compiler that what calls it is rare, so that the way to the real function
@@ -186,7 +186,7 @@ unsafe extern "C" fn read_from(
         if let Some(done) = served(fd, &Whole(dest, len), caller) {
             return done;
         }
-        real::read(fd, dest, len)
+        next_symbol::read(fd, dest, len)
     }
 }
 
@@ -209,7 +209,7 @@ unsafe extern "C" fn read_chk_from(
         {
             return done;
         }
-        real::__read_chk(fd, dest, len, room)
+        next_symbol::__read_chk(fd, dest, len, room)
     }
 }
 
@@ -229,7 +229,7 @@ macro_rules! preads {
                 {
                     return done;
                 }
-                real::$name(fd, dest, len, offset)
+                next_symbol::$name(fd, dest, len, offset)
             }
         }
     )*};
@@ -259,7 +259,7 @@ macro_rules! checked_preads {
                 {
                     return done;
                 }
-                real::$name(fd, dest, len, offset, room)
+                next_symbol::$name(fd, dest, len, offset, room)
             }
         }
     )*};
@@ -281,14 +281,14 @@ checked_preads! {
 /// As readv(2).
 #[inline]
 unsafe fn vectors<'a>(vectors: *const iovec, count: c_int) -> Option<Vectors<'a>> {
-    if serve::off() {
+    if policy::off() {
         return None;
     }
     let count = usize::try_from(count)
         .ok()
         .filter(|count| (1..=1024).contains(count))?;
     let size = count * size_of::<iovec>();
-    if !serve::plain(vectors.cast_mut().cast(), size) || !vectors.is_aligned() {
+    if !policy::plain(vectors.cast_mut().cast(), size) || !vectors.is_aligned() {
         return None;
     }
     let start = vectors as usize;
@@ -319,7 +319,7 @@ unsafe extern "C" fn readv_from(
         {
             return done;
         }
-        real::readv(fd, list, count)
+        next_symbol::readv(fd, list, count)
     }
 }
 
@@ -340,7 +340,7 @@ macro_rules! preadvs {
                 {
                     return done;
                 }
-                real::$name(fd, list, count, offset)
+                next_symbol::$name(fd, list, count, offset)
             }
         }
     )*};
@@ -372,7 +372,7 @@ macro_rules! preadv2s {
                 {
                     return done;
                 }
-                real::$name(fd, list, count, offset, flags)
+                next_symbol::$name(fd, list, count, offset, flags)
             }
         }
     )*};

@@ -6,15 +6,15 @@
 //! but the request (flags, address, length, descriptor), the mode, and how the thread
 //! and the process stand. `hooks` and `api` call it; `init` starts it.
 
-mod judge;
+mod decide;
 mod read;
 
 pub(crate) use read::{Pieces, Vectors, Whole, read};
 
-use crate::apart::Apart;
-use crate::stats::{self, Door, Reason};
-use crate::thread::{self, SMALL, Take, Tls};
-use crate::{probes, real};
+use crate::cache_padded::CachePadded;
+use crate::generator::{self, SMALL, Take, Tls};
+use crate::stats::{Door, Reason, counters as stats};
+use crate::{next_symbol, probes};
 use core::ffi::{c_uint, c_void};
 use core::iter;
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -31,7 +31,7 @@ pub(crate) enum Outcome {
 
 /// The mode in force. `Off` until `init` has run: other libraries' constructors
 /// and .preinit_array come before ours.
-static MODE: Apart<AtomicU8> = Apart(AtomicU8::new(Mode::Off as u8));
+static MODE: CachePadded<AtomicU8> = CachePadded(AtomicU8::new(Mode::Off as u8));
 static RATE: AtomicU64 = AtomicU64::new(0);
 static BURST: AtomicU64 = AtomicU64::new(0);
 static BULK: AtomicU64 = AtomicU64::new(0);
@@ -58,7 +58,7 @@ const _: () =
 /// or another thread may change it at the same time.
 pub(crate) fn set_mode(mode: Mode) {
     MODE.store(mode as u8, Ordering::Release);
-    thread::new_epoch();
+    generator::new_epoch();
 }
 
 /// Once, from `init`.
@@ -113,7 +113,7 @@ fn unknown(flags: c_uint) -> bool {
 pub(crate) unsafe fn quickly(dest: *mut c_void, len: usize, flags: c_uint, door: Door) -> Take {
     if !unknown(flags) && len <= SMALL && plain(dest, len) && serving() {
         // SAFETY: the caller's contract; the range is plain.
-        unsafe { thread::take(dest.cast(), len, door) }
+        unsafe { generator::take(dest.cast(), len, door) }
     } else {
         Take::Absent
     }
@@ -124,7 +124,7 @@ pub(crate) unsafe fn quickly(dest: *mut c_void, len: usize, flags: c_uint, door:
 #[inline(always)]
 pub(crate) fn word_quickly(door: Door) -> Option<u32> {
     if serving() {
-        thread::take_u32(door)
+        generator::take_u32(door)
     } else {
         None
     }
@@ -148,12 +148,12 @@ pub(crate) unsafe fn getrandom(
     let judged = match so_far {
         // The fast path has looked at all the rest, the mode of that moment too, and a
         // moved thread is not judged.
-        Take::Short => judge::moved(len, door, caller),
+        Take::Short => decide::moved(len, door, caller),
         _ if mode == Mode::Off => return Outcome::FallThrough,
         Take::Lost => Err(Reason::Unseeded),
         _ if unknown(flags) => Err(Reason::Flags),
         _ if !plain(dest, len) => Err(Reason::Pointer),
-        _ => judge::judge(mode, len, door, caller),
+        _ => decide::judge(mode, len, door, caller),
     };
     if let Err(reason) = judged {
         return fall_through(len, door, reason);
@@ -162,13 +162,13 @@ pub(crate) unsafe fn getrandom(
     // loops on it must stay cancellable, and so by ownpool_getrandom; its relatives
     // are none. Before the slot is taken: this may not return.
     if matches!(door, Door::Getrandom | Door::Api) {
-        real::testcancel();
+        next_symbol::testcancel();
     }
     // SAFETY: the caller's contract; the range is plain.
     let done = unsafe {
         match mode {
-            Mode::Vdso => thread::fill_by_vdso(iter::once((dest.cast(), len)), flags, door),
-            _ => thread::fill(iter::once((dest.cast(), len)), door).map(|()| len),
+            Mode::Vdso => generator::fill_by_vdso(iter::once((dest.cast(), len)), flags, door),
+            _ => generator::fill(iter::once((dest.cast(), len)), door).map(|()| len),
         }
     };
     match done {

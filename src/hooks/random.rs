@@ -6,11 +6,11 @@
 //! than once, has its fast path behind the jump.)
 
 use super::{like_libc, who_called};
-use crate::confine;
-use crate::real;
-use crate::serve::{self, Outcome};
+use crate::generator::Take;
+use crate::next_symbol;
+use crate::policy::{self, Outcome};
+use crate::seccomp;
 use crate::stats::Door;
-use crate::thread::Take;
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use libc::{size_t, ssize_t};
 
@@ -31,7 +31,7 @@ pub(crate) unsafe extern "C" fn getrandom(
 ) -> ssize_t {
     // SAFETY: the caller's contract with getrandom(2).
     unsafe {
-        match serve::quickly(dest, len, flags, Door::Getrandom) {
+        match policy::quickly(dest, len, flags, Door::Getrandom) {
             Take::Done => len as ssize_t,
             so_far => getrandom_called(dest, len, flags, so_far),
         }
@@ -52,9 +52,9 @@ unsafe extern "C" fn getrandom_slowly(
 ) -> ssize_t {
     // SAFETY: the caller's contract with getrandom(2).
     unsafe {
-        match serve::getrandom(dest, len, flags, Door::Getrandom, caller, so_far) {
+        match policy::getrandom(dest, len, flags, Door::Getrandom, caller, so_far) {
             Outcome::Served(done) => done as ssize_t,
-            Outcome::FallThrough => real::getrandom(dest, len, flags),
+            Outcome::FallThrough => next_symbol::getrandom(dest, len, flags),
         }
     }
 }
@@ -68,7 +68,7 @@ pub(crate) unsafe extern "C" fn getentropy(dest: *mut c_void, len: size_t) -> c_
     // SAFETY: the caller's contract with getentropy(3).
     unsafe {
         let so_far = if len <= 256 {
-            serve::quickly(dest, len, 0, Door::Getentropy)
+            policy::quickly(dest, len, 0, Door::Getentropy)
         } else {
             Take::Absent
         };
@@ -95,12 +95,12 @@ unsafe extern "C" fn getentropy_slowly(
     unsafe {
         if len <= 256
             && let Outcome::Served(done) =
-                serve::getrandom(dest, len, 0, Door::Getentropy, caller, so_far)
+                policy::getrandom(dest, len, 0, Door::Getentropy, caller, so_far)
             && done == len
         {
             return 0;
         }
-        real::getentropy(dest, len)
+        next_symbol::getentropy(dest, len)
     }
 }
 
@@ -110,7 +110,7 @@ unsafe extern "C" fn getentropy_slowly(
 /// None to keep.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn arc4random() -> u32 {
-    match serve::word_quickly(Door::Arc4random) {
+    match policy::word_quickly(Door::Arc4random) {
         Some(word) => word,
         // SAFETY: no preconditions.
         None => unsafe { arc4random_called() },
@@ -126,10 +126,10 @@ unsafe extern "C" fn arc4random_slowly(caller: usize) -> u32 {
     let mut word = [0; 4];
     let (dest, len) = (word.as_mut_ptr().cast(), word.len());
     // SAFETY: four bytes of our own.
-    match unsafe { serve::getrandom(dest, len, 0, Door::Arc4random, caller, Take::Absent) } {
+    match unsafe { policy::getrandom(dest, len, 0, Door::Arc4random, caller, Take::Absent) } {
         Outcome::Served(4) => u32::from_ne_bytes(word),
         // SAFETY: no preconditions.
-        _ => unsafe { real::arc4random() },
+        _ => unsafe { next_symbol::arc4random() },
     }
 }
 
@@ -141,7 +141,7 @@ unsafe extern "C" fn arc4random_slowly(caller: usize) -> u32 {
 pub(crate) unsafe extern "C" fn arc4random_buf(dest: *mut c_void, len: size_t) {
     // SAFETY: the caller's contract with arc4random_buf(3).
     unsafe {
-        match serve::quickly(dest, len, 0, Door::Arc4random) {
+        match policy::quickly(dest, len, 0, Door::Arc4random) {
             Take::Done => {}
             so_far => arc4random_buf_called(dest, len, so_far),
         }
@@ -161,9 +161,9 @@ unsafe extern "C" fn arc4random_buf_slowly(
 ) {
     // SAFETY: the caller's contract with arc4random_buf(3).
     unsafe {
-        match serve::getrandom(dest, len, 0, Door::Arc4random, caller, so_far) {
+        match policy::getrandom(dest, len, 0, Door::Arc4random, caller, so_far) {
             Outcome::Served(done) if done == len => {}
-            _ => real::arc4random_buf(dest, len),
+            _ => next_symbol::arc4random_buf(dest, len),
         }
     }
 }
@@ -177,7 +177,7 @@ who_called! {
 
 unsafe extern "C" fn arc4random_uniform_from(upper_bound: u32, caller: usize) -> u32 {
     ownpool_core::uniform::uniform(upper_bound, || {
-        match serve::word_quickly(Door::Arc4random) {
+        match policy::word_quickly(Door::Arc4random) {
             Some(word) => word,
             // SAFETY: no preconditions.
             None => unsafe { arc4random_slowly(caller) },
@@ -225,16 +225,16 @@ pub(crate) unsafe extern "C" fn syscall() -> c_long {
         prctl = const libc::SYS_prctl,
         filter = const libc::SECCOMP_SET_MODE_FILTER,
         set_seccomp = const libc::PR_SET_SECCOMP,
-        real = sym real::pointer::syscall,
+        real = sym next_symbol::pointer::syscall,
         work = sym syscall_getrandom,
-        confined = sym confine::CONFINED,
+        confined = sym seccomp::CONFINED,
     )
 }
 
 unsafe extern "C" fn syscall_getrandom(dest: *mut c_void, len: size_t, flags: c_uint) -> c_long {
     // SAFETY: the caller's contract with getrandom(2).
     unsafe {
-        match serve::quickly(dest, len, flags, Door::Syscall) {
+        match policy::quickly(dest, len, flags, Door::Syscall) {
             Take::Done => len as c_long,
             so_far => syscall_getrandom_called(dest, len, flags, so_far),
         }
@@ -255,11 +255,11 @@ unsafe extern "C" fn syscall_getrandom_slowly(
 ) -> c_long {
     // SAFETY: the caller's contract with getrandom(2).
     unsafe {
-        match serve::getrandom(dest, len, flags, Door::Syscall, caller, so_far) {
+        match policy::getrandom(dest, len, flags, Door::Syscall, caller, so_far) {
             Outcome::Served(done) => done as c_long,
             Outcome::FallThrough => {
                 let (dest, len, flags) = (dest as c_long, len as c_long, c_long::from(flags));
-                real::syscall(libc::SYS_getrandom, dest, len, flags, 0, 0, 0)
+                next_symbol::syscall(libc::SYS_getrandom, dest, len, flags, 0, 0, 0)
             }
         }
     }
@@ -279,8 +279,8 @@ pub(crate) unsafe extern "C" fn prctl(
     d: c_long,
 ) -> c_int {
     if option == libc::PR_SET_SECCOMP {
-        confine::note();
+        seccomp::note();
     }
     // SAFETY: the caller's contract.
-    unsafe { real::prctl(option, a, b, c, d) }
+    unsafe { next_symbol::prctl(option, a, b, c, d) }
 }

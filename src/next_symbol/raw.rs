@@ -52,13 +52,13 @@ pub(super) unsafe extern "C" fn getentropy(dest: *mut c_void, len: size_t) -> c_
 pub(super) unsafe extern "C" fn arc4random() -> u32 {
     let mut word = [0; 4];
     // SAFETY: four bytes of our own.
-    unsafe { crate::sure::fill(word.as_mut_ptr(), word.len()) };
+    unsafe { crate::kernel_bytes::fill(word.as_mut_ptr(), word.len()) };
     u32::from_ne_bytes(word)
 }
 
 pub(super) unsafe extern "C" fn arc4random_buf(dest: *mut c_void, len: size_t) {
     // SAFETY: the caller's contract.
-    unsafe { crate::sure::fill(dest.cast(), len) };
+    unsafe { crate::kernel_bytes::fill(dest.cast(), len) };
 }
 
 #[rustfmt::skip]

@@ -7,7 +7,7 @@
 //! What the kernel saves of the registers when a signal falls into the cipher lies
 //! beyond its reach. Only `refill` calls it.
 
-use super::handout::WIDE;
+use super::copy_out::WIDE;
 use core::arch::naked_asm;
 use core::sync::atomic::Ordering::Relaxed;
 

@@ -22,19 +22,19 @@
 //! simpler protocols and what goes wrong in them are
 //! kept as counter-examples in `tests/steps.rs`.
 
-mod handout;
-mod life;
+mod copy_out;
+mod lifecycle;
 mod page;
 mod refill;
 mod scrub;
 mod tls;
 
-pub(crate) use life::{backend, forgive, forgives, host_in_fips_mode, move_here, start};
+pub(crate) use lifecycle::{backend, forgive, forgives, host_in_fips_mode, move_here, start};
 pub(crate) use ownpool_core::crng::keystream::Backend;
 pub(crate) use tls::Tls;
 
-use crate::apart::Apart;
-use crate::callers::{self, Note};
+use crate::cache_padded::CachePadded;
+use crate::stats::call_sites::{self, Note};
 use crate::stats::{Door, Reason, Snapshot};
 use crate::vdso;
 use core::ffi::c_uint;
@@ -46,7 +46,7 @@ use page::Page;
 /// The magic of pages that are seeded: `ownpool_reseed` and a change of mode
 /// move it on, and every page reseeds before its next byte. The hot path needs
 /// no further branch for either.
-static EPOCH: Apart<AtomicU64> = Apart(AtomicU64::new(0x6c6f_6f70_6e77_6f01));
+static EPOCH: CachePadded<AtomicU64> = CachePadded(AtomicU64::new(0x6c6f_6f70_6e77_6f01));
 
 /// Limits that only generators need; written once, by `init`.
 pub(crate) struct Limits {
@@ -97,7 +97,7 @@ fn current_epoch() -> u64 {
 #[inline(always)]
 pub(crate) unsafe fn take(dest: *mut u8, len: usize, door: Door) -> Take {
     // SAFETY: `len` unread bytes stand at `from`; `dest` is the caller's contract.
-    unsafe { take_by(len, door, |from| handout::hand_out(from, dest, len)) }
+    unsafe { take_by(len, door, |from| copy_out::hand_out(from, dest, len)) }
 }
 
 /// The same for 4 bytes that stay in a register.
@@ -105,7 +105,7 @@ pub(crate) unsafe fn take(dest: *mut u8, len: usize, door: Door) -> Take {
 pub(crate) fn take_u32(door: Door) -> Option<u32> {
     let mut word = 0;
     // SAFETY: 4 unread bytes stand at `from`.
-    let took = unsafe { take_by(4, door, |from| word = handout::word_32(from)) };
+    let took = unsafe { take_by(4, door, |from| word = copy_out::word_32(from)) };
     (took == Take::Done).then_some(word)
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn take_u32(door: Door) -> Option<u32> {
 pub(crate) fn take_u64(door: Door) -> Option<u64> {
     let mut word = 0;
     // SAFETY: 8 unread bytes stand at `from`.
-    let took = unsafe { take_by(8, door, |from| word = handout::word_64(from)) };
+    let took = unsafe { take_by(8, door, |from| word = copy_out::word_64(from)) };
     (took == Take::Done).then_some(word)
 }
 
@@ -357,7 +357,7 @@ pub(crate) fn note_moved(len: usize, door: Door, caller: usize) {
             false => page::take_unnoted(page, 1, len as u64),
         };
         let thread = tls as usize;
-        let row = callers::note(&Note {
+        let row = call_sites::note(&Note {
             caller,
             door,
             len,

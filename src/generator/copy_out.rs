@@ -23,12 +23,12 @@
 //! | 64 | at the top | `7:` |
 //! | 65 and more | `6:` | `7:` |
 
-use crate::apart::Apart;
+use crate::cache_padded::CachePadded;
 use core::arch::asm;
 use core::sync::atomic::AtomicBool;
 
 /// Whether the AVX-512 backend is in use. Set once, before anybody draws.
-pub(super) static WIDE: Apart<AtomicBool> = Apart(AtomicBool::new(false));
+pub(super) static WIDE: CachePadded<AtomicBool> = CachePadded(AtomicBool::new(false));
 
 /// The first and the last `$size` bytes, which cover a length of up to twice that.
 macro_rules! both_ends {

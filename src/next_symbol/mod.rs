@@ -13,7 +13,7 @@
 
 pub(crate) mod raw;
 
-use crate::elf::Image;
+use crate::loaded_image::Image;
 use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
 use core::mem::transmute;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};

@@ -11,6 +11,8 @@
 //! containers, cannot import it; it may also allocate and lock.
 //! Layout: System V ABI, chapter 5; GNU hash and version sections as in glibc.
 
+pub(crate) mod module;
+
 use core::ffi::CStr;
 use core::ptr;
 

@@ -15,7 +15,7 @@
 //! a path, or a device that says yes to an ioctl without answering it. `hooks`
 //! hint, `serve` asks.
 
-use crate::{confine, sys};
+use crate::{seccomp, sys};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering::Relaxed};
 
@@ -154,7 +154,7 @@ pub(crate) unsafe fn sounds_random(path: *const u8) -> bool {
 /// there, if there is room for one and the answer is yes.
 #[inline]
 pub(crate) unsafe fn ask(fd: c_int, dest: *mut c_void, len: usize) -> bool {
-    let small = (size_of::<c_int>()..BY_FSTAT).contains(&len) && !confine::inherited();
+    let small = (size_of::<c_int>()..BY_FSTAT).contains(&len) && !seccomp::inherited();
     let by_ioctl = small && ASKED.has(fd);
     if !by_ioctl && !ask_by_fstat(fd) {
         return false;
@@ -189,7 +189,7 @@ pub(crate) unsafe fn ask(fd: c_int, dest: *mut c_void, len: usize) -> bool {
             // Urandom all the same? Then the ioctl is of no use here (gVisor does not
             // have it, Landlock and filters refuse it): fstat alone from now on.
             if ask_by_fstat(fd) {
-                confine::ask_by_fstat_alone();
+                seccomp::ask_by_fstat_alone();
             }
             false
         }

@@ -7,10 +7,10 @@
 //! are given instead. Must never give a weak byte, and never end the process
 //! but in the integer functions, when the kernel gives no randomness at all.
 
-use crate::serve::{self, Outcome};
-use crate::stats::{self, Door, Reason};
-use crate::thread::{self, Backend, Standing, Take, Tls};
-use crate::{confine, real, sure, sys};
+use crate::generator::{self, Backend, Standing, Take, Tls};
+use crate::policy::{self, Outcome};
+use crate::stats::{Door, Reason, counters as stats};
+use crate::{kernel_bytes, next_symbol, seccomp, sys};
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::{iter, mem, ptr};
 use libc::{size_t, ssize_t};
@@ -69,9 +69,9 @@ pub struct ownpool_stats {
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ownpool_fill(dest: *mut c_void, len: size_t) -> c_int {
-    if len.wrapping_sub(1) < thread::SMALL && serve::plain(dest, len) {
+    if len.wrapping_sub(1) < generator::SMALL && policy::plain(dest, len) {
         // SAFETY: the caller's contract.
-        if unsafe { thread::take(dest.cast(), len, Door::Api) } == Take::Done {
+        if unsafe { generator::take(dest.cast(), len, Door::Api) } == Take::Done {
             return 0;
         }
     }
@@ -86,7 +86,7 @@ unsafe extern "C" fn fill_slowly(mut dest: *mut u8, mut len: usize) -> c_int {
     // The whole range first: a length that was computed wrongly is an error, not a
     // good start and a fault.
     if len > 0 && !within_reach(dest, len) {
-        real::raw::set_errno(libc::EFAULT);
+        next_symbol::raw::set_errno(libc::EFAULT);
         return -1;
     }
     // Longer than any one request may be: piece by piece.
@@ -107,7 +107,7 @@ unsafe extern "C" fn fill_slowly(mut dest: *mut u8, mut len: usize) -> c_int {
 /// Whether both ends of a range are addresses of a program.
 fn within_reach(dest: *mut u8, len: usize) -> bool {
     let last = (dest as usize).checked_add(len.saturating_sub(1));
-    last.is_some_and(|last| serve::plain(dest.cast(), 1) && serve::plain(last as *mut c_void, 1))
+    last.is_some_and(|last| policy::plain(dest.cast(), 1) && policy::plain(last as *mut c_void, 1))
 }
 
 /// Fills from this thread's generator, giving it one if need be. Where that
@@ -116,15 +116,15 @@ fn within_reach(dest: *mut u8, len: usize) -> bool {
 /// # Safety
 /// `dest` is writable for `len`.
 unsafe fn privately(dest: *mut u8, len: usize) -> Result<(), Reason> {
-    let moved = match thread::standing() {
+    let moved = match generator::standing() {
         Standing::Moved => Ok(()),
         Standing::Never => Err(Reason::Busy),
-        Standing::Light | Standing::Noted if confine::confined() => Err(Reason::Confined),
-        Standing::Light | Standing::Noted if thread::move_here() => Ok(()),
+        Standing::Light | Standing::Noted if seccomp::confined() => Err(Reason::Confined),
+        Standing::Light | Standing::Noted if generator::move_here() => Ok(()),
         Standing::Light | Standing::Noted => Err(Reason::Unseeded),
     };
     // SAFETY: the caller's contract.
-    let done = moved.and_then(|()| unsafe { thread::fill(iter::once((dest, len)), Door::Api) });
+    let done = moved.and_then(|()| unsafe { generator::fill(iter::once((dest, len)), Door::Api) });
     if let Err(reason) = done {
         stats::count_kernel(Tls::here() as usize, Door::Api, len, reason);
     }
@@ -143,7 +143,7 @@ unsafe fn from_kernel(dest: *mut u8, len: usize) -> bool {
             Ok(got) => done += got,
             Err(sys::Errno(libc::EINTR)) => {}
             Err(sys::Errno(number)) => {
-                real::raw::set_errno(number);
+                next_symbol::raw::set_errno(number);
                 return false;
             }
         }
@@ -173,13 +173,13 @@ pub unsafe extern "C" fn ownpool_getrandom(
 ) -> ssize_t {
     // SAFETY: the caller's contract.
     unsafe {
-        let so_far = serve::quickly(dest, len, flags, Door::Api);
+        let so_far = policy::quickly(dest, len, flags, Door::Api);
         if so_far == Take::Done {
             return len as ssize_t;
         }
-        match serve::getrandom(dest, len, flags, Door::Api, 0, so_far) {
+        match policy::getrandom(dest, len, flags, Door::Api, 0, so_far) {
             Outcome::Served(done) => done as ssize_t,
-            Outcome::FallThrough => real::getrandom(dest, len, flags),
+            Outcome::FallThrough => next_symbol::getrandom(dest, len, flags),
         }
     }
 }
@@ -194,7 +194,7 @@ pub unsafe extern "C" fn ownpool_getrandom(
 /// Thread-safe, async-signal-safe, and safe after fork(2).
 #[unsafe(no_mangle)]
 pub extern "C" fn ownpool_u32() -> u32 {
-    match thread::take_u32(Door::Api) {
+    match generator::take_u32(Door::Api) {
         Some(word) => word,
         None => surely() as u32,
     }
@@ -203,7 +203,7 @@ pub extern "C" fn ownpool_u32() -> u32 {
 /// ownpool_u64: a random number of 64 bits; otherwise as ownpool_u32().
 #[unsafe(no_mangle)]
 pub extern "C" fn ownpool_u64() -> u64 {
-    match thread::take_u64(Door::Api) {
+    match generator::take_u64(Door::Api) {
         Some(word) => word,
         None => surely(),
     }
@@ -215,7 +215,7 @@ extern "C" fn surely() -> u64 {
     // SAFETY: eight bytes of our own.
     unsafe {
         if privately(word.as_mut_ptr(), word.len()).is_err() {
-            sure::fill(word.as_mut_ptr(), word.len());
+            kernel_bytes::fill(word.as_mut_ptr(), word.len());
         }
     }
     u64::from_ne_bytes(word)
@@ -239,7 +239,7 @@ pub extern "C" fn ownpool_uniform(upper_bound: u32) -> u32 {
 /// Thread-safe, lock-free and async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn ownpool_reseed() {
-    thread::new_epoch();
+    generator::new_epoch();
 }
 
 /// ownpool_stats: writes this process's counts, of all threads, to `out`.
@@ -257,10 +257,10 @@ pub extern "C" fn ownpool_reseed() {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ownpool_stats(out: *mut ownpool_stats, size: size_t) -> c_int {
     if out.is_null() || size < mem::size_of::<u64>() {
-        real::raw::set_errno(libc::EINVAL);
+        next_symbol::raw::set_errno(libc::EINVAL);
         return -1;
     }
-    let now = thread::snapshot();
+    let now = generator::snapshot();
     let stats = ownpool_stats {
         threads_moved: now.threads_moved,
         kernel_calls: now.kernel_calls,
@@ -307,11 +307,11 @@ pub unsafe extern "C" fn ownpool_set_mode(mode: *const c_char) -> c_int {
     };
     match Mode::parse(name) {
         Some(mode) => {
-            serve::set_mode(mode);
+            policy::set_mode(mode);
             0
         }
         None => {
-            real::raw::set_errno(libc::EINVAL);
+            next_symbol::raw::set_errno(libc::EINVAL);
             -1
         }
     }
@@ -323,7 +323,7 @@ pub unsafe extern "C" fn ownpool_set_mode(mode: *const c_char) -> c_int {
 /// The string is static: it is not freed. Thread-safe and async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn ownpool_mode() -> *const c_char {
-    let name = match serve::mode() {
+    let name = match policy::mode() {
         Mode::Off => c"off",
         Mode::Auto => c"auto",
         Mode::Always => c"always",
@@ -344,7 +344,7 @@ pub extern "C" fn ownpool_version() -> *const c_char {
             concat!("ownpool ", env!("CARGO_PKG_VERSION"), " (", $backend, ")\0").as_bytes()
         };
     }
-    let version = match thread::backend() {
+    let version = match generator::backend() {
         Backend::Avx512 => version!("avx512"),
         Backend::Avx2 => version!("avx2"),
         Backend::Sse2 => version!("sse2"),

@@ -12,7 +12,7 @@
 //! dropped (memory pressure) between any two accesses. Whatever is computed from
 //! zeros after that is caught when the magic is read again before the answer.
 
-use super::handout::hand_out;
+use super::copy_out::hand_out;
 use super::page::{self, Page};
 use super::scrub::scrub;
 use super::{LIMITS, current_epoch, fence};

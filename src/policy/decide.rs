@@ -6,17 +6,17 @@
 //! call it.
 
 use super::{policy, set_mode};
-use crate::callers::{self, Note, note};
-use crate::stats::{self, Door, Reason};
-use crate::thread::{self, Standing, Tls};
-use crate::{confine, probes, vdso};
+use crate::generator::{self, Standing, Tls};
+use crate::stats::call_sites::{self, Note, note};
+use crate::stats::{Door, Reason, counters as stats};
+use crate::{probes, seccomp, vdso};
 use ownpool_core::leaky_bucket::{Charge, Verdict};
 use ownpool_core::settings::Mode;
 
 /// Judges a request of the getrandom family: `Ok` if this thread has a page and
 /// may use it.
 pub(super) fn judge(mode: Mode, len: usize, door: Door, caller: usize) -> Result<(), Reason> {
-    let standing = thread::standing();
+    let standing = generator::standing();
     match (mode, &standing) {
         (_, Standing::Never) => return Err(Reason::Busy),
         (Mode::Auto | Mode::Observe, Standing::Light) if charge(len) == Verdict::Within => {
@@ -39,7 +39,7 @@ pub(super) fn over(
 ) -> Result<(), Reason> {
     match (mode, standing) {
         (Mode::Observe, _) => {
-            if thread::note_heavy() {
+            if generator::note_heavy() {
                 stats::count_would_move();
             }
             seen(len, door, caller, true);
@@ -48,13 +48,13 @@ pub(super) fn over(
         (Mode::Vdso, _) if !vdso::has_getrandom() => Err(Reason::Mode),
         (_, Standing::Moved) => moved(len, door, caller),
         // A move maps memory and reads a file: nothing that a confined program asked for.
-        _ if confine::confined() => Err(Reason::Confined),
+        _ if seccomp::confined() => Err(Reason::Confined),
         _ => {
             probes::moving(len, level());
-            if thread::move_here() {
+            if generator::move_here() {
                 return moved(len, door, caller);
             }
-            if thread::host_in_fips_mode() {
+            if generator::host_in_fips_mode() {
                 set_mode(Mode::Off);
             }
             Err(Reason::Unseeded)
@@ -65,10 +65,10 @@ pub(super) fn over(
 /// A thread that has a page leaves the fast path.
 #[inline]
 pub(super) fn moved(len: usize, door: Door, caller: usize) -> Result<(), Reason> {
-    if callers::wanted() {
-        thread::note_moved(len, door, caller);
+    if call_sites::wanted() {
+        generator::note_moved(len, door, caller);
     }
-    if thread::forgives() && thread::forgive(&policy()) {
+    if generator::forgives() && generator::forgive(&policy()) {
         Err(Reason::Light)
     } else {
         Ok(())
@@ -78,7 +78,7 @@ pub(super) fn moved(len: usize, door: Door, caller: usize) -> Result<(), Reason>
 /// Notes the site of a call that was judged.
 #[inline]
 pub(super) fn seen(len: usize, door: Door, caller: usize, moved: bool) {
-    if callers::wanted() {
+    if call_sites::wanted() {
         let thread = Tls::here() as usize;
         note(&Note {
             caller,

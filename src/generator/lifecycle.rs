@@ -8,8 +8,8 @@
 
 use super::page::{self, NoPage, Owned, Page};
 use super::tls::{self, Tls};
-use super::{EPOCH, LIMITS, fence, handout, put_back};
-use crate::{real, stats, sys, vdso};
+use super::{EPOCH, LIMITS, copy_out, fence, put_back};
+use crate::{next_symbol, stats, sys, vdso};
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr::{read_volatile, write_volatile};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicUsize, Ordering};
@@ -142,7 +142,7 @@ fn will_end(tls: *mut Tls, owned: Owned) -> bool {
     // The value is the page's number, not null: a destructor runs for those only.
     let value = (owned.number as usize + 1) as *const c_void;
     // SAFETY: the key is ours.
-    let set = key >= 0 && unsafe { real::pthread_setspecific(key as c_uint, value) } == 0;
+    let set = key >= 0 && unsafe { next_symbol::pthread_setspecific(key as c_uint, value) } == 0;
     set || tls as usize == FIRST.load(Ordering::Relaxed)
 }
 
@@ -239,18 +239,18 @@ pub(crate) fn start(settings: &Settings<'_>, first: bool) {
     // machines, and record and replay tools make it fault.
     let backend = Backend::in_use();
     BACKEND.store(backend as u8, Ordering::Relaxed);
-    handout::WIDE.store(backend == Backend::Avx512, Ordering::Relaxed);
+    copy_out::WIDE.store(backend == Backend::Avx512, Ordering::Relaxed);
     if first {
         FIRST.store(Tls::here() as usize, Ordering::Relaxed);
     }
     stats::start(Tls::here() as usize);
     EPOCH.keep_whole();
-    handout::WIDE.keep_whole();
+    copy_out::WIDE.keep_whole();
     // Numbers of 32 and more live in a second-level block that glibc allocates
     // on first use: with malloc, in the middle of somebody's draw.
     let mut key = 0;
     // SAFETY: the destructor may run on any thread that set a value.
-    let made = unsafe { real::pthread_key_create(&raw mut key, end) } == 0;
+    let made = unsafe { next_symbol::pthread_key_create(&raw mut key, end) } == 0;
     if made && key < 32 {
         KEY.store(key as c_int, Ordering::Relaxed);
     }

@@ -10,7 +10,7 @@
 //!
 //! A site is a return address and an entry point. `serve` notes, `report` reads.
 
-use crate::stats::{self, Door};
+use crate::stats::{Door, counters as stats};
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// Whether anybody will read the table.

@@ -6,11 +6,11 @@
 //! the kernel has not just called urandom (`urandom` has what can pass for it), or ask while the program is confined.
 //! `hooks` call it for hinted descriptors.
 
-use super::judge::{charge, over, refund, seen};
+use super::decide::{charge, over, refund, seen};
 use super::{LONGEST, Outcome, fall_through, mode, plain};
-use crate::stats::{self, Door, Reason};
-use crate::thread::{self, SMALL, Standing, Take};
-use crate::{confine, real, urandom};
+use crate::generator::{self, SMALL, Standing, Take};
+use crate::stats::{Door, Reason, counters as stats};
+use crate::{next_symbol, seccomp, urandom_fd};
 use core::ffi::{c_int, c_void};
 use core::iter;
 use ownpool_core::leaky_bucket::Verdict;
@@ -80,10 +80,10 @@ pub(crate) unsafe fn read(fd: c_int, wanted: &impl Pieces, caller: usize) -> Out
     if len.wrapping_sub(1) >= LONGEST {
         return fall_through(len, Door::Read, Reason::Pointer);
     }
-    if confine::confined() {
+    if seccomp::confined() {
         return fall_through(len, Door::Read, Reason::Confined);
     }
-    if urandom::unsure(fd) && !urandom::make_sure(fd) {
+    if urandom_fd::unsure(fd) && !urandom_fd::make_sure(fd) {
         return Outcome::FallThrough;
     }
     if let Err(reason) = judge_read(mode, fd, first.cast(), first_len, len, caller) {
@@ -95,15 +95,15 @@ pub(crate) unsafe fn read(fd: c_int, wanted: &impl Pieces, caller: usize) -> Out
         return fall_through(len, Door::Read, reason);
     }
     // read(2) is a cancellation point. Before the slot is taken: this may not return.
-    real::testcancel();
+    next_symbol::testcancel();
     // SAFETY: the caller's contract; every piece is plain.
     let done = unsafe {
         match mode {
             // A read of the device never waits for the kernel's generator to be
             // seeded: if it is not, the real read knows what to do.
-            Mode::Vdso => thread::fill_by_vdso(wanted.pieces(), libc::GRND_NONBLOCK, Door::Read),
+            Mode::Vdso => generator::fill_by_vdso(wanted.pieces(), libc::GRND_NONBLOCK, Door::Read),
             _ if first_len == len && len <= SMALL => take_or_fill(first, len),
-            _ => thread::fill(wanted.pieces(), Door::Read).map(|()| len),
+            _ => generator::fill(wanted.pieces(), Door::Read).map(|()| len),
         }
     };
     match done {
@@ -120,11 +120,11 @@ pub(crate) unsafe fn read(fd: c_int, wanted: &impl Pieces, caller: usize) -> Out
 unsafe fn take_or_fill(dest: *mut u8, len: usize) -> Result<usize, Reason> {
     // SAFETY: the caller's contract.
     unsafe {
-        match thread::take(dest, len, Door::Read) {
+        match generator::take(dest, len, Door::Read) {
             Take::Done => Ok(len),
             Take::Lost => Err(Reason::Unseeded),
             Take::Absent | Take::Short => {
-                thread::fill(iter::once((dest, len)), Door::Read).map(|()| len)
+                generator::fill(iter::once((dest, len)), Door::Read).map(|()| len)
             }
         }
     }
@@ -144,7 +144,7 @@ fn judge_read(
     len: usize,
     caller: usize,
 ) -> Result<(), Reason> {
-    let standing = thread::standing();
+    let standing = generator::standing();
     let judged = matches!(standing, Standing::Light) && matches!(mode, Mode::Auto | Mode::Observe);
     if matches!(standing, Standing::Never) {
         return Err(Reason::Busy);
@@ -154,11 +154,11 @@ fn judge_read(
         return Err(Reason::Light);
     }
     // SAFETY: `dest` is the caller's buffer, in which it wants random bytes.
-    if !unsafe { urandom::ask(fd, dest, dest_len) } {
+    if !unsafe { urandom_fd::ask(fd, dest, dest_len) } {
         if judged {
             refund(len);
         }
-        return Err(if urandom::hinted(fd) {
+        return Err(if urandom_fd::hinted(fd) {
             Reason::Pointer
         } else {
             Reason::NotUrandom

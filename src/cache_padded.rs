@@ -10,9 +10,9 @@ use core::ops::Deref;
 
 /// A value on lines of its own.
 #[repr(align(128))]
-pub(crate) struct Apart<T>(pub(crate) T);
+pub(crate) struct CachePadded<T>(pub(crate) T);
 
-impl<T> Apart<T> {
+impl<T> CachePadded<T> {
     /// Lets the address out, to nobody: the optimizer would otherwise keep the
     /// value and drop the padding. Once, from whoever starts the value's room.
     pub(crate) fn keep_whole(&'static self) {
@@ -21,7 +21,7 @@ impl<T> Apart<T> {
     }
 }
 
-impl<T> Deref for Apart<T> {
+impl<T> Deref for CachePadded<T> {
     type Target = T;
 
     #[inline(always)]

@@ -6,7 +6,7 @@
 //! caller that has an error return. `api` uses it for integers, `real` for
 //! arc4random on a libc that lacks it.
 
-use crate::say;
+use crate::diagnostics;
 use crate::sys::{self, Errno};
 
 /// Fills `dest` from the kernel.
@@ -52,7 +52,7 @@ unsafe fn from_device(dest: *mut u8, len: usize) {
         sys::close(fd);
     }
     if done < len {
-        say::line(
+        diagnostics::line(
             b"ownpool: neither getrandom nor /dev/urandom gives random bytes; ending the process\n",
         );
         sys::die();

@@ -7,9 +7,10 @@
 //! memory (the limit is the program's own), or trust a kernel that only says it
 //! wipes. Only `thread` uses it.
 
-use crate::apart::Apart;
+use crate::cache_padded::CachePadded;
 use crate::stats::Private;
-use crate::{callers, sys, vdso};
+use crate::stats::call_sites;
+use crate::{sys, vdso};
 use core::ffi::c_int;
 use core::mem::{offset_of, size_of};
 use core::ptr;
@@ -74,7 +75,7 @@ static NEXT: [AtomicU32; MOST] = [const { AtomicU32::new(0) }; MOST];
 static USED: AtomicU32 = AtomicU32::new(0);
 /// The first free page: a tag in the upper half, against ABA (a page popped and
 /// pushed back between another thread's look and its exchange), row + 1 below.
-static FREE: Apart<AtomicU64> = Apart(AtomicU64::new(0));
+static FREE: CachePadded<AtomicU64> = CachePadded(AtomicU64::new(0));
 
 /// A page and its row in the table.
 #[derive(Clone, Copy)]
@@ -279,7 +280,7 @@ pub(super) unsafe fn note_rest(page: *mut Page) {
         if ptr::read_volatile(&raw const (*page).noted_calls) != 0 {
             let (calls, bytes) = take_unnoted(page, 0, 0);
             let row = ptr::read_volatile(&raw const (*page).noted_row);
-            callers::add((row as usize).wrapping_sub(1), calls, bytes);
+            call_sites::add((row as usize).wrapping_sub(1), calls, bytes);
         }
     }
 }
