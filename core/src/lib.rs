@@ -8,5 +8,7 @@
 pub mod crng;
 pub mod leaky_bucket;
 pub mod line_buffer;
+pub mod record;
 pub mod settings;
 pub mod uniform;
+pub mod wipe_on_fork;

@@ -1,20 +1,20 @@
 //! Lines of text in a fixed buffer: what the library prints and reports.
 //!
 //! Promises: no allocation, no formatting machinery, no panic; text that does
-//! not fit is dropped whole push by push, and [`Line::fits`] tells. Must never
-//! write anywhere: `say` does that.
+//! not fit is dropped whole push by push, and [`LineBuffer::fits`] tells. Must never
+//! write anywhere: that is the caller's.
 
 /// Text of at most `N` bytes.
-pub struct Line<const N: usize> {
+pub struct LineBuffer<const N: usize> {
     bytes: [u8; N],
     len: usize,
     fits: bool,
 }
 
-impl<const N: usize> Line<N> {
+impl<const N: usize> LineBuffer<N> {
     /// Empty text.
-    pub const fn new() -> Line<N> {
-        Line {
+    pub const fn new() -> LineBuffer<N> {
+        LineBuffer {
             bytes: [0; N],
             len: 0,
             fits: true,
@@ -22,7 +22,7 @@ impl<const N: usize> Line<N> {
     }
 
     /// Appends bytes, all of them or none.
-    pub fn push(&mut self, text: &[u8]) -> &mut Line<N> {
+    pub fn push(&mut self, text: &[u8]) -> &mut LineBuffer<N> {
         let place = self
             .len
             .checked_add(text.len())
@@ -41,16 +41,16 @@ impl<const N: usize> Line<N> {
     }
 
     /// Appends a number in decimal.
-    pub fn push_number(&mut self, number: u64) -> &mut Line<N> {
+    pub fn push_number(&mut self, number: u64) -> &mut LineBuffer<N> {
         self.push_digits(number, 10)
     }
 
     /// Appends a number in hexadecimal, without a prefix.
-    pub fn push_hex(&mut self, number: u64) -> &mut Line<N> {
+    pub fn push_hex(&mut self, number: u64) -> &mut LineBuffer<N> {
         self.push_digits(number, 16)
     }
 
-    fn push_digits(&mut self, mut number: u64, base: u64) -> &mut Line<N> {
+    fn push_digits(&mut self, mut number: u64, base: u64) -> &mut LineBuffer<N> {
         let mut digits = [b'0'; 20];
         let mut first = digits.len();
         for digit in digits.iter_mut().rev() {
@@ -70,7 +70,7 @@ impl<const N: usize> Line<N> {
     /// Appends bytes as the inside of a JSON string (RFC 8259 section 7). Text that
     /// is UTF-8 stays as it is; otherwise bytes beyond ASCII become `\u00XX`, as
     /// control characters, quotes and backslashes do.
-    pub fn push_json(&mut self, text: &[u8]) -> &mut Line<N> {
+    pub fn push_json(&mut self, text: &[u8]) -> &mut LineBuffer<N> {
         let utf8 = core::str::from_utf8(text).is_ok();
         for &byte in text {
             match byte {
@@ -90,7 +90,7 @@ impl<const N: usize> Line<N> {
     }
 
     /// Appends at most 40 bytes of somebody's text, anything unprintable as `?`.
-    pub fn push_shown(&mut self, text: &[u8]) -> &mut Line<N> {
+    pub fn push_shown(&mut self, text: &[u8]) -> &mut LineBuffer<N> {
         for &byte in text.iter().take(40) {
             self.push(&[if byte.is_ascii_graphic() || byte == b' ' {
                 byte
@@ -132,9 +132,9 @@ impl<const N: usize> Line<N> {
     }
 }
 
-impl<const N: usize> Default for Line<N> {
-    fn default() -> Line<N> {
-        Line::new()
+impl<const N: usize> Default for LineBuffer<N> {
+    fn default() -> LineBuffer<N> {
+        LineBuffer::new()
     }
 }
 
@@ -151,11 +151,11 @@ mod tests {
             (u64::MAX, "18446744073709551615", "ffffffffffffffff"),
         ] {
             assert_eq!(
-                Line::<32>::new().push_number(number).bytes(),
+                LineBuffer::<32>::new().push_number(number).bytes(),
                 decimal.as_bytes()
             );
             assert_eq!(
-                Line::<32>::new().push_hex(number).bytes(),
+                LineBuffer::<32>::new().push_hex(number).bytes(),
                 hexadecimal.as_bytes()
             );
         }
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn json_strings_are_escaped() {
-        let mut line = Line::<64>::new();
+        let mut line = LineBuffer::<64>::new();
         line.push_json(b"a\"b\\c\n\xff\x7f/");
         assert_eq!(line.bytes(), br"a\u0022b\u005cc\u000a\u00ff\u007f/");
         line.cut(0);
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn too_much_is_dropped_and_told() {
-        let mut line = Line::<4>::new();
+        let mut line = LineBuffer::<4>::new();
         assert!(line.push(b"abc").fits());
         assert!(!line.push(b"de").fits());
         assert_eq!(line.bytes(), b"abc");
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn shown_text_is_short_and_printable() {
-        let mut line = Line::<64>::new();
+        let mut line = LineBuffer::<64>::new();
         line.push_shown(&[b'x'; 50]);
         assert_eq!(line.bytes(), [&[b'x'; 40][..], b"..."].concat());
         line.cut(0);

@@ -1,27 +1,25 @@
-//! The one table of settings: every `OWNPOOL_` name, its default, its unit and
-//! what it does, and how a value is read from bytes.
+//! The one table of settings: every `OWNPOOL_` name, its default, its unit and what it does,
+//! and how a value is read from bytes.
 //!
-//! Promises: a value that does not parse leaves the setting as it was and says
-//! why in one [`Complaint`]; nothing else is lost. The README, the manual page
-//! and the command's help are made from, or tested against, [`TABLE`].
-//! Must never: look at the environment, allocate, or panic; the caller hands in
-//! names and values as bytes. The library's `init` and the command both include
-//! this file, so it knows nothing of either.
+//! Promises: a value that does not parse leaves the setting as it was and says why in one
+//! [`Complaint`]; nothing else is lost. The README, the manual page and the command's help
+//! are made from, or tested against, [`TABLE`]. Must never look at the environment: names
+//! and values are handed in as bytes.
 
 /// What happens to light and to heavy callers. In those from `Auto` on, some are served
 /// by private generators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Mode {
-    /// Nobody is served, nothing is judged.
+    /// No caller is served, nothing is judged.
     Off = 0,
-    /// Everybody is served by the kernel's vDSO getrandom, where there is one.
+    /// Every caller is served by the kernel's vDSO getrandom, where there is one.
     Vdso = 1,
-    /// Nobody is served; who would have been moved is counted.
+    /// No caller is served; what would have been moved is counted.
     Observe = 2,
     /// Light callers go to the kernel, heavy ones get a private generator.
     Auto = 3,
-    /// Everybody gets a private generator from the first byte.
+    /// Every caller gets a private generator from the first byte.
     Always = 4,
 }
 
@@ -47,10 +45,15 @@ impl Mode {
     }
 
     /// The mode of this name, if there is one.
-    pub fn parse(name: &[u8]) -> Option<Mode> {
-        Mode::ALL
-            .into_iter()
-            .find(|mode| mode.name().as_bytes() == name)
+    pub const fn parse(name: &[u8]) -> Option<Mode> {
+        let mut modes: &[Mode] = &Mode::ALL;
+        while let Some((&mode, others)) = modes.split_first() {
+            if same(mode.name().as_bytes(), name) {
+                return Some(mode);
+            }
+            modes = others;
+        }
+        None
     }
 
     /// The mode that `as u8` gave this number; anything else is `Off`.
@@ -77,81 +80,95 @@ pub struct Setting {
     pub help: &'static str,
 }
 
-/// Every setting there is. An `OWNPOOL_` name that is not here is complained about.
-pub const TABLE: [Setting; 12] = [
-    Setting {
-        name: "OWNPOOL_MODE",
-        default: "auto",
-        unit: "auto, always, vdso, observe or off",
-        help: "who is served by a private generator, and who by the kernel",
-    },
-    Setting {
-        name: "OWNPOOL_RATE",
-        default: "320",
-        unit: "bytes per second",
-        help: "leak rate of a thread's bucket; 0: heavy at once",
-    },
-    Setting {
-        name: "OWNPOOL_BURST",
-        default: "4096",
-        unit: "bytes",
-        help: "size of a thread's bucket; 0: heavy at once",
-    },
-    Setting {
-        name: "OWNPOOL_BULK",
-        default: "4096",
-        unit: "bytes",
-        help: "one request larger than this is heavy by itself; 0: heavy at once",
-    },
-    Setting {
-        name: "OWNPOOL_FORGIVE_SECS",
-        default: "0",
-        unit: "seconds",
-        help: "light behaviour after which a moved thread returns to the kernel, looked at when refilling; 0: never",
-    },
-    Setting {
-        name: "OWNPOOL_RESEED_BYTES",
-        default: "0",
-        unit: "bytes",
-        help: "bytes between kernel reseeds; 0: at every refill of the buffer",
-    },
-    Setting {
-        name: "OWNPOOL_RESEED_SECS",
-        default: "300",
-        unit: "seconds",
-        help: "age at which the key is reseeded all the same; looked at when refilling",
-    },
-    Setting {
-        name: "OWNPOOL_ONLY",
-        default: "",
-        unit: "names, colon-separated",
-        help: "programs to act in (last component of argv[0] or of the executable); empty: all",
-    },
-    Setting {
-        name: "OWNPOOL_SKIP",
-        default: "gpg:gpg-agent:ssh-keygen:openssl:cryptsetup:wg",
-        unit: "names, colon-separated",
-        help: "programs to stay out of: makers of long-lived keys stay with the kernel",
-    },
-    Setting {
-        name: "OWNPOOL_STATS",
-        default: "",
-        unit: "stderr, or a path",
-        help: "where the report goes when the process ends; %p is the pid, %n the program",
-    },
-    Setting {
-        name: "OWNPOOL_VERBOSE",
-        default: "0",
-        unit: "0 or 1",
-        help: "1: one line on fd 2 with the settings in force when the library starts",
-    },
-    Setting {
-        name: "OWNPOOL_TEST",
-        default: "",
-        unit: "names, comma-separated",
-        help: "for the project's tests: wipe (no MAP_DROPPABLE), novdso, kat (fail the known answer)",
-    },
-];
+/// Makes all there is of each setting from its one row: the field that it fills, the
+/// function that reads it, and the four columns of the table.
+macro_rules! settings {
+    (for users { $($field:ident: $type:ty = $read:ident($default:literal), $name:literal, $unit:literal, $help:literal;)* }
+     for tests { $($hidden_field:ident: $hidden_type:ty = $hidden_read:ident($hidden_default:literal), $hidden_name:literal;)* }) => {
+        /// The settings in force. Texts are borrowed from where they were handed in.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct Settings<'a> {
+            $(#[doc = concat!("`", $name, "`, ", $unit)] pub $field: $type,)*
+            $(#[doc = concat!("`", $hidden_name, "`")] pub $hidden_field: $hidden_type,)*
+        }
+
+        /// Every setting there is for users. Another `OWNPOOL_` name is complained about.
+        pub const TABLE: &[Setting] = &[$(Setting {
+            name: $name,
+            default: $default,
+            unit: $unit,
+            help: $help,
+        },)*];
+
+        impl Settings<'_> {
+            /// What holds when nothing is set: the `default` column of [`TABLE`].
+            pub const DEFAULT: Settings<'static> = Settings {
+                $($field: expect($read($default.as_bytes(), None)),)*
+                $($hidden_field: expect($hidden_read($hidden_default.as_bytes(), None)),)*
+            };
+        }
+
+        impl<'a> Settings<'a> {
+            /// Takes one environment variable. An empty value means the default.
+            ///
+            /// # Errors
+            /// The setting keeps its value and the [`Complaint`] says why.
+            pub fn set(&mut self, name: &[u8], value: &'a [u8]) -> Result<(), Complaint> {
+                let default = Settings::DEFAULT;
+                $(if name == $name.as_bytes() {
+                    self.$field = $read(value, Some(default.$field))?;
+                    return Ok(());
+                })*
+                $(if name == $hidden_name.as_bytes() {
+                    self.$hidden_field = $hidden_read(value, Some(default.$hidden_field))?;
+                    return Ok(());
+                })*
+                Err(Complaint::UnknownName)
+            }
+        }
+    };
+}
+
+settings! {
+  for users {
+    mode: Mode = mode("auto"),
+        "OWNPOOL_MODE", "auto, always, vdso, observe or off",
+        "who is served by a private generator, and who by the kernel";
+    rate_per_s: u64 = size("320"),
+        "OWNPOOL_RATE", "bytes per second",
+        "leak rate of a thread's bucket; 0: heavy at once";
+    burst: u64 = size("4096"),
+        "OWNPOOL_BURST", "bytes",
+        "size of a thread's bucket; 0: heavy at once";
+    bulk: u64 = size("4096"),
+        "OWNPOOL_BULK", "bytes",
+        "one request larger than this is heavy by itself; 0: heavy at once";
+    forgive_secs: u64 = number("0"),
+        "OWNPOOL_FORGIVE_SECS", "seconds",
+        "light behaviour after which a moved thread returns to the kernel, looked at when refilling; 0: never";
+    reseed_bytes: u64 = size("0"),
+        "OWNPOOL_RESEED_BYTES", "bytes",
+        "bytes between kernel reseeds; 0: at every refill of the buffer";
+    reseed_secs: u64 = number("300"),
+        "OWNPOOL_RESEED_SECS", "seconds",
+        "age at which the key is reseeded all the same; looked at when refilling";
+    only: &'a [u8] = text(""),
+        "OWNPOOL_ONLY", "names, colon-separated",
+        "programs to act in (last component of argv[0] or of the executable); empty: all";
+    skip: &'a [u8] = text("gpg:gpg-agent:ssh-keygen:openssl:cryptsetup:wg"),
+        "OWNPOOL_SKIP", "names, colon-separated",
+        "programs to stay out of: makers of long-lived keys stay with the kernel";
+    stats: &'a [u8] = path(""),
+        "OWNPOOL_STATS", "stderr, or a path",
+        "where the report goes when the process ends; %p is the pid, %n the program";
+    verbose: bool = switch("0"),
+        "OWNPOOL_VERBOSE", "0 or 1",
+        "1: one line on fd 2 with the settings in force when the library starts";
+  }
+  for tests {
+    test: TestSwitches = test_switches(""), "OWNPOOL_TEST";
+  }
+}
 
 /// Why a value was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,85 +218,7 @@ pub struct TestSwitches {
     pub fail_known_answer: bool,
 }
 
-/// The settings in force. Texts are borrowed from whoever handed them in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings<'a> {
-    /// `OWNPOOL_MODE`
-    pub mode: Mode,
-    /// `OWNPOOL_RATE`, bytes per second
-    pub rate_per_s: u64,
-    /// `OWNPOOL_BURST`, bytes
-    pub burst: u64,
-    /// `OWNPOOL_BULK`, bytes
-    pub bulk: u64,
-    /// `OWNPOOL_FORGIVE_SECS`
-    pub forgive_secs: u64,
-    /// `OWNPOOL_RESEED_BYTES`
-    pub reseed_bytes: u64,
-    /// `OWNPOOL_RESEED_SECS`
-    pub reseed_secs: u64,
-    /// `OWNPOOL_ONLY`
-    pub only: &'a [u8],
-    /// `OWNPOOL_SKIP`
-    pub skip: &'a [u8],
-    /// `OWNPOOL_STATS`
-    pub stats: &'a [u8],
-    /// `OWNPOOL_VERBOSE`
-    pub verbose: bool,
-    /// `OWNPOOL_TEST`
-    pub test: TestSwitches,
-}
-
 impl Settings<'_> {
-    /// What holds when nothing is set: the `default` column of [`TABLE`].
-    pub const DEFAULT: Settings<'static> = Settings {
-        mode: Mode::Auto,
-        rate_per_s: 320,
-        burst: 4096,
-        bulk: 4096,
-        forgive_secs: 0,
-        reseed_bytes: 0,
-        reseed_secs: 300,
-        only: b"",
-        skip: b"gpg:gpg-agent:ssh-keygen:openssl:cryptsetup:wg",
-        stats: b"",
-        verbose: false,
-        test: TestSwitches {
-            wipe: false,
-            no_vdso: false,
-            fail_known_answer: false,
-        },
-    };
-}
-
-impl<'a> Settings<'a> {
-    /// Takes one environment variable. An empty value means the default.
-    ///
-    /// # Errors
-    /// The setting keeps its value and the [`Complaint`] says why.
-    pub fn set(&mut self, name: &[u8], value: &'a [u8]) -> Result<(), Complaint> {
-        let default = Settings::DEFAULT;
-        let empty = value.is_empty();
-        match name {
-            b"OWNPOOL_MODE" if empty => self.mode = default.mode,
-            b"OWNPOOL_MODE" => self.mode = Mode::parse(value).ok_or(Complaint::NotAMode)?,
-            b"OWNPOOL_RATE" => self.rate_per_s = size(value, default.rate_per_s)?,
-            b"OWNPOOL_BURST" => self.burst = size(value, default.burst)?,
-            b"OWNPOOL_BULK" => self.bulk = size(value, default.bulk)?,
-            b"OWNPOOL_FORGIVE_SECS" => self.forgive_secs = number(value, default.forgive_secs)?,
-            b"OWNPOOL_RESEED_BYTES" => self.reseed_bytes = size(value, default.reseed_bytes)?,
-            b"OWNPOOL_RESEED_SECS" => self.reseed_secs = number(value, default.reseed_secs)?,
-            b"OWNPOOL_ONLY" => self.only = value,
-            b"OWNPOOL_SKIP" => self.skip = value,
-            b"OWNPOOL_STATS" if value.len() > STATS_MAX => return Err(Complaint::TooLong),
-            b"OWNPOOL_STATS" => self.stats = value,
-            b"OWNPOOL_VERBOSE" => self.verbose = switch(value)?,
-            b"OWNPOOL_TEST" => self.test = test_switches(value)?,
-            _ => return Err(Complaint::UnknownName),
-        }
-        Ok(())
-    }
-
     /// Whether the library acts in a program that goes by these names (basenames
     /// of argv[0], of the path it was started by, and of its file). A path in a list
     /// stands for its last component: what never matched would leave a maker of keys in.
@@ -293,7 +232,7 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// The row of this name.
+/// The row of this name, if it is a setting for users.
 pub fn row(name: &[u8]) -> Option<&'static Setting> {
     TABLE.iter().find(|row| row.name.as_bytes() == name)
 }
@@ -303,44 +242,90 @@ pub fn basename(path: &[u8]) -> &[u8] {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
 }
 
+/// The value of a default in the table, which does parse.
+const fn expect<T: Copy>(value: Result<T, Complaint>) -> T {
+    match value {
+        Ok(value) => value,
+        // Met by the compiler alone: defaults are constants.
+        Err(_) => unreachable!(),
+    }
+}
+
+const fn same(a: &[u8], b: &[u8]) -> bool {
+    match (a.split_first(), b.split_first()) {
+        (None, None) => true,
+        (Some((x, a)), Some((y, b))) => *x == *y && same(a, b),
+        _ => false,
+    }
+}
+
+/// One of the modes.
+const fn mode(value: &[u8], default: Option<Mode>) -> Result<Mode, Complaint> {
+    match (Mode::parse(value), default) {
+        (Some(mode), _) => Ok(mode),
+        (None, Some(default)) if value.is_empty() => Ok(default),
+        (None, _) => Err(Complaint::NotAMode),
+    }
+}
+
 /// Decimal digits.
-fn number(value: &[u8], default: u64) -> Result<u64, Complaint> {
+const fn number(value: &[u8], default: Option<u64>) -> Result<u64, Complaint> {
     if value.is_empty() {
-        return Ok(default);
+        return match default {
+            Some(default) => Ok(default),
+            None => Err(Complaint::NotANumber),
+        };
     }
     let mut sum: u64 = 0;
-    for &byte in value {
-        if !byte.is_ascii_digit() {
+    let mut digits = value;
+    while let Some((&digit, rest)) = digits.split_first() {
+        if !digit.is_ascii_digit() {
             return Err(Complaint::NotANumber);
         }
-        sum = sum
-            .checked_mul(10)
-            .and_then(|tens| tens.checked_add(u64::from(byte.wrapping_sub(b'0'))))
-            .filter(|&sum| sum <= i64::MAX as u64)
-            .ok_or(Complaint::TooLarge)?;
+        digits = rest;
+        sum = match sum.checked_mul(10) {
+            Some(tens) if tens <= i64::MAX as u64 => tens + (digit - b'0') as u64,
+            _ => return Err(Complaint::TooLarge),
+        };
+    }
+    if sum > i64::MAX as u64 {
+        return Err(Complaint::TooLarge);
     }
     Ok(sum)
 }
 
 /// Decimal digits and, if there, one of K, M and G (powers of 1024).
-fn size(value: &[u8], default: u64) -> Result<u64, Complaint> {
+const fn size(value: &[u8], default: Option<u64>) -> Result<u64, Complaint> {
     let (digits, unit) = match value.split_last() {
         Some((b'K' | b'k', digits)) => (digits, 1 << 10),
         Some((b'M' | b'm', digits)) => (digits, 1 << 20),
         Some((b'G' | b'g', digits)) => (digits, 1 << 30),
-        Some(_) => (value, 1),
-        None => return Ok(default),
+        _ => return number(value, default),
     };
-    if digits.is_empty() {
-        return Err(Complaint::NotANumber);
+    match number(digits, None) {
+        Ok(number) => match number.checked_mul(unit) {
+            Some(bytes) if bytes <= i64::MAX as u64 => Ok(bytes),
+            _ => Err(Complaint::TooLarge),
+        },
+        Err(complaint) => Err(complaint),
     }
-    number(digits, 0)?
-        .checked_mul(unit)
-        .filter(|&bytes| bytes <= i64::MAX as u64)
-        .ok_or(Complaint::TooLarge)
 }
 
-fn switch(value: &[u8]) -> Result<bool, Complaint> {
+/// Any text; also none.
+const fn text<'a>(value: &'a [u8], _default: Option<&'a [u8]>) -> Result<&'a [u8], Complaint> {
+    Ok(value)
+}
+
+/// A text of which the library keeps a copy.
+const fn path<'a>(value: &'a [u8], _default: Option<&'a [u8]>) -> Result<&'a [u8], Complaint> {
+    if value.len() > STATS_MAX {
+        return Err(Complaint::TooLong);
+    }
+    Ok(value)
+}
+
+/// 0 or 1.
+const fn switch(value: &[u8], _default: Option<bool>) -> Result<bool, Complaint> {
     match value {
         b"" | b"0" => Ok(false),
         b"1" => Ok(true),
@@ -348,9 +333,20 @@ fn switch(value: &[u8]) -> Result<bool, Complaint> {
     }
 }
 
-fn test_switches(value: &[u8]) -> Result<TestSwitches, Complaint> {
-    let mut switches = TestSwitches::default();
-    for name in value.split(|&byte| byte == b',') {
+/// Names of switches, comma-separated.
+const fn test_switches(
+    value: &[u8],
+    _default: Option<TestSwitches>,
+) -> Result<TestSwitches, Complaint> {
+    let mut switches = TestSwitches {
+        wipe: false,
+        no_vdso: false,
+        fail_known_answer: false,
+    };
+    let mut rest = value;
+    while !rest.is_empty() {
+        let (name, after) = until_comma(rest);
+        rest = after;
         match name {
             b"" => {}
             b"wipe" => switches.wipe = true,
@@ -360,6 +356,24 @@ fn test_switches(value: &[u8]) -> Result<TestSwitches, Complaint> {
         }
     }
     Ok(switches)
+}
+
+/// What stands before the first comma, and what after it.
+const fn until_comma(text: &[u8]) -> (&[u8], &[u8]) {
+    let mut len = 0;
+    let mut rest = text;
+    while let Some((&byte, after)) = rest.split_first() {
+        if byte == b',' {
+            // The other arm does not come about: `len` bytes were walked over.
+            return match text.split_at_checked(len) {
+                Some((first, _)) => (first, after),
+                None => (text, &[]),
+            };
+        }
+        len += 1;
+        rest = after;
+    }
+    (text, &[])
 }
 
 #[cfg(test)]
@@ -375,7 +389,7 @@ mod tests {
 
     #[test]
     fn every_row_is_known_and_its_default_is_the_default() {
-        for row in &TABLE {
+        for row in TABLE {
             assert_eq!(
                 with(row.name, row.default),
                 Ok(Settings::DEFAULT),
