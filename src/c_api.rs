@@ -7,14 +7,17 @@
 //! are given instead. Must never give a weak byte, and never end the process
 //! but in the integer functions, when the kernel gives no randomness at all.
 
-use crate::generator::{self, Backend, Standing, Take, Tls};
+use crate::generator::{self, Draw, Standing};
 use crate::policy::{self, Outcome};
-use crate::stats::{Door, Reason, counters as stats};
-use crate::{kernel_bytes, next_symbol, seccomp, sys};
+use crate::stats::{self, Call};
+use crate::{config, kernel_bytes, next_symbol, seccomp, sys};
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::{iter, mem, ptr};
 use libc::{size_t, ssize_t};
+use ownpool_core::crng::keystream::Backend;
+use ownpool_core::record::{Entry, Reason, TOTALS};
 use ownpool_core::settings::Mode;
+use ownpool_core::uniform::uniform;
 
 /// Counts of this process since it started, or since it was forked: calls are
 /// requests, bytes are bytes handed out. Where the kernel takes a generator's page
@@ -48,6 +51,9 @@ pub struct ownpool_stats {
     pub reseeds: u64,
 }
 
+// The fields are the totals of the process, in their order.
+const _: () = assert!(mem::size_of::<ownpool_stats>() == TOTALS.len() * mem::size_of::<u64>());
+
 /// ownpool_fill: fills `dest` with `len` random bytes from this thread's private
 /// generator, in every mode. Where there can be none (before the library's
 /// constructor, after the thread's destructors, in a signal handler that
@@ -69,24 +75,24 @@ pub struct ownpool_stats {
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ownpool_fill(dest: *mut c_void, len: size_t) -> c_int {
-    if len.wrapping_sub(1) < generator::SMALL && policy::plain(dest, len) {
+    if len.wrapping_sub(1) < generator::SMALL && policy::is_user_range(dest, len) {
         // SAFETY: the caller's contract.
-        if unsafe { generator::take(dest.cast(), len, Door::Api) } == Take::Done {
+        if unsafe { generator::draw(dest.cast(), len, Entry::Api) } == Draw::Served {
             return 0;
         }
     }
     // SAFETY: the caller's contract.
-    unsafe { fill_slowly(dest.cast(), len) }
+    unsafe { fill_slow(dest.cast(), len) }
 }
 
 /// # Safety
 /// As [`ownpool_fill`].
 #[inline(never)]
-unsafe extern "C" fn fill_slowly(mut dest: *mut u8, mut len: usize) -> c_int {
+unsafe extern "C" fn fill_slow(mut dest: *mut u8, mut len: usize) -> c_int {
     // The whole range first: a length that was computed wrongly is an error, not a
     // good start and a fault.
     if len > 0 && !within_reach(dest, len) {
-        next_symbol::raw::set_errno(libc::EFAULT);
+        next_symbol::set_errno(libc::EFAULT);
         return -1;
     }
     // Longer than any one request may be: piece by piece.
@@ -94,7 +100,7 @@ unsafe extern "C" fn fill_slowly(mut dest: *mut u8, mut len: usize) -> c_int {
     while len > 0 {
         let now = len.min(PIECE);
         // SAFETY: the caller's contract.
-        if unsafe { privately(dest, now).is_err() && !from_kernel(dest, now) } {
+        if unsafe { from_generator(dest, now).is_err() && !from_kernel(dest, now) } {
             return -1;
         }
         // SAFETY: at most the end of the caller's memory.
@@ -107,7 +113,9 @@ unsafe extern "C" fn fill_slowly(mut dest: *mut u8, mut len: usize) -> c_int {
 /// Whether both ends of a range are addresses of a program.
 fn within_reach(dest: *mut u8, len: usize) -> bool {
     let last = (dest as usize).checked_add(len.saturating_sub(1));
-    last.is_some_and(|last| policy::plain(dest.cast(), 1) && policy::plain(last as *mut c_void, 1))
+    last.is_some_and(|last| {
+        policy::is_user_range(dest.cast(), 1) && policy::is_user_range(last as *mut c_void, 1)
+    })
 }
 
 /// Fills from this thread's generator, giving it one if need be. Where that
@@ -115,18 +123,23 @@ fn within_reach(dest: *mut u8, len: usize) -> bool {
 ///
 /// # Safety
 /// `dest` is writable for `len`.
-unsafe fn privately(dest: *mut u8, len: usize) -> Result<(), Reason> {
+unsafe fn from_generator(dest: *mut u8, len: usize) -> Result<(), Reason> {
     let moved = match generator::standing() {
         Standing::Moved => Ok(()),
-        Standing::Never => Err(Reason::Busy),
-        Standing::Light | Standing::Noted if seccomp::confined() => Err(Reason::Confined),
-        Standing::Light | Standing::Noted if generator::move_here() => Ok(()),
-        Standing::Light | Standing::Noted => Err(Reason::Unseeded),
+        Standing::KernelOnly => Err(Reason::Busy),
+        _ if seccomp::confined() => Err(Reason::Confined),
+        _ => generator::move_thread().map_err(|_| Reason::Unseeded),
     };
+    let call = Call {
+        entry: Entry::Api,
+        caller: 0,
+        len,
+    };
+    let piece = iter::once((dest, len));
     // SAFETY: the caller's contract.
-    let done = moved.and_then(|()| unsafe { generator::fill(iter::once((dest, len)), Door::Api) });
+    let done = moved.and_then(|()| unsafe { generator::fill(piece, call.entry) });
     if let Err(reason) = done {
-        stats::count_kernel(Tls::here() as usize, Door::Api, len, reason);
+        stats::count_kernel(&call, reason);
     }
     done
 }
@@ -143,7 +156,7 @@ unsafe fn from_kernel(dest: *mut u8, len: usize) -> bool {
             Ok(got) => done += got,
             Err(sys::Errno(libc::EINTR)) => {}
             Err(sys::Errno(number)) => {
-                next_symbol::raw::set_errno(number);
+                next_symbol::set_errno(number);
                 return false;
             }
         }
@@ -173,11 +186,20 @@ pub unsafe extern "C" fn ownpool_getrandom(
 ) -> ssize_t {
     // SAFETY: the caller's contract.
     unsafe {
-        let so_far = policy::quickly(dest, len, flags, Door::Api);
-        if so_far == Take::Done {
+        let so_far = policy::draw(dest, len, flags, Entry::Api);
+        if so_far == Draw::Served {
             return len as ssize_t;
         }
-        match policy::getrandom(dest, len, flags, Door::Api, 0, so_far) {
+        match policy::getrandom(
+            dest,
+            flags,
+            Call {
+                entry: Entry::Api,
+                caller: 0,
+                len,
+            },
+            so_far,
+        ) {
             Outcome::Served(done) => done as ssize_t,
             Outcome::FallThrough => next_symbol::getrandom(dest, len, flags),
         }
@@ -194,27 +216,27 @@ pub unsafe extern "C" fn ownpool_getrandom(
 /// Thread-safe, async-signal-safe, and safe after fork(2).
 #[unsafe(no_mangle)]
 pub extern "C" fn ownpool_u32() -> u32 {
-    match generator::take_u32(Door::Api) {
+    match generator::draw_u32(Entry::Api) {
         Some(word) => word,
-        None => surely() as u32,
+        None => u64_slow() as u32,
     }
 }
 
 /// ownpool_u64: a random number of 64 bits; otherwise as ownpool_u32().
 #[unsafe(no_mangle)]
 pub extern "C" fn ownpool_u64() -> u64 {
-    match generator::take_u64(Door::Api) {
+    match generator::draw_u64(Entry::Api) {
         Some(word) => word,
-        None => surely(),
+        None => u64_slow(),
     }
 }
 
 #[inline(never)]
-extern "C" fn surely() -> u64 {
+extern "C" fn u64_slow() -> u64 {
     let mut word = [0; 8];
     // SAFETY: eight bytes of our own.
     unsafe {
-        if privately(word.as_mut_ptr(), word.len()).is_err() {
+        if from_generator(word.as_mut_ptr(), word.len()).is_err() {
             kernel_bytes::fill(word.as_mut_ptr(), word.len());
         }
     }
@@ -226,7 +248,7 @@ extern "C" fn surely() -> u64 {
 /// asks less than twice on average.
 #[unsafe(no_mangle)]
 pub extern "C" fn ownpool_uniform(upper_bound: u32) -> u32 {
-    ownpool_core::uniform::uniform(upper_bound, || ownpool_u32())
+    uniform(upper_bound, || ownpool_u32())
 }
 
 /// ownpool_reseed: makes every thread's generator take 32 fresh kernel bytes
@@ -257,28 +279,16 @@ pub extern "C" fn ownpool_reseed() {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ownpool_stats(out: *mut ownpool_stats, size: size_t) -> c_int {
     if out.is_null() || size < mem::size_of::<u64>() {
-        next_symbol::raw::set_errno(libc::EINVAL);
+        next_symbol::set_errno(libc::EINVAL);
         return -1;
     }
-    let now = generator::snapshot();
-    let stats = ownpool_stats {
-        threads_moved: now.threads_moved,
-        kernel_calls: now.kernel_calls,
-        kernel_bytes: now.kernel_bytes,
-        private_calls: now.private_calls,
-        private_bytes: now.private_bytes,
-        would_move_threads: now.would_move_threads,
-        would_move_calls: now.would_move_calls,
-        would_move_bytes: now.would_move_bytes,
-        refills: now.refills,
-        reseeds: now.reseeds,
-    };
-    // SAFETY: `size` bytes are the caller's; bytewise, since the caller may have
-    // aligned its struct as it likes.
+    let totals = generator::counts().totals;
+    // SAFETY: `size` bytes are the caller's; bytewise, since the caller may have aligned
+    // its struct as it likes.
     unsafe {
         ptr::write_bytes(out.cast::<u8>(), 0, size);
-        let known = size.min(mem::size_of::<ownpool_stats>());
-        ptr::copy_nonoverlapping((&raw const stats).cast::<u8>(), out.cast::<u8>(), known);
+        let known = size.min(mem::size_of_val(&totals));
+        ptr::copy_nonoverlapping(totals.as_ptr().cast::<u8>(), out.cast::<u8>(), known);
     }
     0
 }
@@ -311,7 +321,7 @@ pub unsafe extern "C" fn ownpool_set_mode(mode: *const c_char) -> c_int {
             0
         }
         None => {
-            next_symbol::raw::set_errno(libc::EINVAL);
+            next_symbol::set_errno(libc::EINVAL);
             -1
         }
     }
@@ -323,7 +333,7 @@ pub unsafe extern "C" fn ownpool_set_mode(mode: *const c_char) -> c_int {
 /// The string is static: it is not freed. Thread-safe and async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn ownpool_mode() -> *const c_char {
-    let name = match policy::mode() {
+    let name = match config::mode() {
         Mode::Off => c"off",
         Mode::Auto => c"auto",
         Mode::Always => c"always",

@@ -1,10 +1,9 @@
-//! Random bytes for callers that cannot be told "no".
+//! The kernel's bytes, for callers that have no error return.
 //!
 //! Promises: [`fill`] waits for the kernel's generator to be seeded, then always
 //! succeeds, or ends the process with one line when getrandom and the device
 //! are both refused, as glibc's arc4random does. Must never be reached for a
-//! caller that has an error return. `api` uses it for integers, `real` for
-//! arc4random on a libc that lacks it.
+//! caller that has an error return.
 
 use crate::diagnostics;
 use crate::sys::{self, Errno};

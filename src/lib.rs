@@ -30,9 +30,11 @@
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("ownpool is written for Linux on x86-64");
 
+mod arch;
 #[cfg(not(test))]
 pub mod c_api;
 mod cache_padded;
+mod config;
 mod diagnostics;
 mod generator;
 /// cbindgen:ignore
@@ -42,9 +44,6 @@ mod hooks;
 mod init;
 mod kernel_bytes;
 mod loaded_image;
-#[cfg(not(test))]
-#[path = "arch/x86_64/memory_functions.rs"]
-mod memory_functions;
 mod next_symbol;
 mod policy;
 mod probes;

@@ -1,12 +1,12 @@
-//! Static probes: where a tracer may look in without slowing anybody down.
+//! Static probes: where a tracer may look in without slowing the program.
 //!
-//! Promises: a probe that nobody watches is one `nop`, and none is on the fast
+//! Promises: a probe that is not watched is one `nop`, and none is on the fast
 //! path. bpftrace, perf and gdb find them as `ownpool:move`, `ownpool:refill`,
 //! `ownpool:fell_through` and `ownpool:reseed` in the notes of the library
 //! (SystemTap's sdt.h format). Must never compute anything for a watcher's sake.
 //! The trace point `urandom_read` of the 2015 kernel is their ancestor.
 
-use crate::stats::Reason;
+use ownpool_core::record::Reason;
 
 /// A thread is about to be given a page: the request's length, the bucket's level.
 #[inline(always)]

@@ -6,25 +6,24 @@
 //! lies in static memory), and without malloc or stdio. Must never follow a
 //! symbolic link at the path, write to a descriptor 2 that is not what it was
 //! at the start (it may have become a data file), or make a call that a program
-//! which confined itself has not asked for. `init` starts it.
+//! which confined itself has not asked for.
 
 use crate::diagnostics::{self, Outlet};
 use crate::loaded_image::module;
-use crate::stats::call_sites;
-use crate::stats::call_sites::Site;
-use crate::stats::{Door, Reason, Snapshot};
-use crate::{generator, policy, seccomp, sys};
+use crate::stats::call_sites::{self, Site};
+use crate::{config, generator, seccomp, sys};
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use ownpool_core::line_buffer::Line;
+use ownpool_core::line_buffer::LineBuffer;
+use ownpool_core::record::Counts;
 use ownpool_core::settings::{STATS_MAX, Settings, basename};
 
 /// Where the report goes, and what it says of the program. Copied when the
 /// library starts: programs overwrite their environment and arguments.
 struct Plan {
-    target: Line<{ STATS_MAX + 1 }>,
-    program: Line<256>,
+    target: LineBuffer<{ STATS_MAX + 1 }>,
+    program: LineBuffer<256>,
 }
 
 /// Memory that one writer at a time uses, by what its user promises.
@@ -33,21 +32,21 @@ struct Static<T>(UnsafeCell<T>);
 unsafe impl<T> Sync for Static<T> {}
 
 static PLAN: Static<Plan> = Static(UnsafeCell::new(Plan {
-    target: Line::new(),
-    program: Line::new(),
+    target: LineBuffer::new(),
+    program: LineBuffer::new(),
 }));
-static TEXT: Static<Line<{ 160 << 10 }>> = Static(UnsafeCell::new(Line::new()));
-static PATH: Static<Line<2048>> = Static(UnsafeCell::new(Line::new()));
+static TEXT: Static<LineBuffer<{ 160 << 10 }>> = Static(UnsafeCell::new(LineBuffer::new()));
+static PATH: Static<LineBuffer<2048>> = Static(UnsafeCell::new(LineBuffer::new()));
 static OWN_PATH: Static<[u8; 1024]> = Static(UnsafeCell::new([0; 1024]));
 static STDERR_DEVICE: AtomicU64 = AtomicU64::new(0);
 static STDERR_INODE: AtomicU64 = AtomicU64::new(0);
 
-/// Notes where the report is to go. Once, from `init`, before anybody draws.
+/// Keeps where the report is to go. Once, from the constructor, before the first draw.
 pub(crate) fn start(settings: &Settings<'_>, program: &[u8]) {
     if settings.stats.is_empty() {
         return;
     }
-    // SAFETY: `init` runs once, and nobody reads the plan before it is wanted.
+    // SAFETY: once, and the plan is not read before a report is wanted.
     let plan = unsafe { &mut *PLAN.0.get() };
     plan.target.push(settings.stats);
     plan.program
@@ -64,13 +63,13 @@ pub(crate) fn start(settings: &Settings<'_>, program: &[u8]) {
 
 /// Run by the loader when the process ends in the ordinary way.
 extern "C" fn finish() {
-    // Whoever comes second, a signal handler that calls exit say, finds it done.
+    // A second one, from a signal handler that calls exit for example, finds it done.
     if !call_sites::claim() || seccomp::confined() {
         return;
     }
-    generator::note_rest();
-    let now = generator::snapshot();
-    if now.entries.iter().all(|&calls| calls == 0) {
+    generator::record_rest();
+    let now = generator::counts();
+    if !now.drew() {
         return;
     }
     // SAFETY: the claim above let one of us through, and the plan is complete.
@@ -121,7 +120,7 @@ fn send(plan: &Plan, line: &[u8], pid: u64) {
 }
 
 /// `%p` becomes the pid, `%n` the program's name, `%%` a percent sign.
-fn expand(path: &mut Line<2048>, target: &[u8], program: &[u8], pid: u64) {
+fn expand(path: &mut LineBuffer<2048>, target: &[u8], program: &[u8], pid: u64) {
     let mut rest = target.iter();
     while let Some(&byte) = rest.next() {
         match (
@@ -145,7 +144,7 @@ fn expand(path: &mut Line<2048>, target: &[u8], program: &[u8], pid: u64) {
 }
 
 /// The line itself.
-fn describe<const N: usize>(text: &mut Line<N>, now: &Snapshot, program: &[u8], pid: u64) {
+fn describe<const N: usize>(text: &mut LineBuffer<N>, now: &Counts, program: &[u8], pid: u64) {
     text.push(b"{\"ownpool\":\"")
         .push(env!("CARGO_PKG_VERSION").as_bytes());
     text.push(b"\",\"backend\":\"")
@@ -153,36 +152,15 @@ fn describe<const N: usize>(text: &mut Line<N>, now: &Snapshot, program: &[u8], 
     text.push(b"\",\"pid\":").push_number(pid);
     text.push(b",\"program\":\"").push_json(program);
     text.push(b"\",\"mode\":\"")
-        .push(policy::mode().name().as_bytes());
-    text.push(b"\",\"threads_moved\":")
-        .push_number(now.threads_moved);
-    text.push(b",\"kernel\":{\"calls\":")
-        .push_number(now.kernel_calls);
-    text.push(b",\"bytes\":").push_number(now.kernel_bytes);
-    text.push(b"},\"private\":{\"calls\":")
-        .push_number(now.private_calls);
-    text.push(b",\"bytes\":").push_number(now.private_bytes);
-    text.push(b"},\"would_move\":{\"threads\":")
-        .push_number(now.would_move_threads);
-    text.push(b",\"calls\":").push_number(now.would_move_calls);
-    text.push(b",\"bytes\":").push_number(now.would_move_bytes);
-    text.push(b"},\"refills\":").push_number(now.refills);
-    text.push(b",\"reseeds\":").push_number(now.reseeds);
-    text.push(b",\"entries\":");
-    let entries = Door::ALL.iter().map(|door| door.name()).zip(now.entries);
-    members(text, entries);
-    text.push(b",\"fell_through\":");
-    let causes = Reason::REPORTED
-        .iter()
-        .map(|reason| reason.name())
-        .zip(now.fell_through);
-    members(text, causes);
+        .push(config::mode().name().as_bytes());
+    text.push(b"\"");
+    now.push_json(text);
     list_callers(text);
     text.push(b"}\n");
 }
 
 /// Who asked, heaviest first; as many as there is room for.
-fn list_callers<const N: usize>(text: &mut Line<N>) {
+fn list_callers<const N: usize>(text: &mut LineBuffer<N>) {
     // The program's own path. The loader does not know it; the kernel does.
     // SAFETY: `finish` lets one of us through.
     let own = unsafe { &mut *OWN_PATH.0.get() };
@@ -206,7 +184,7 @@ fn list_callers<const N: usize>(text: &mut Line<N>) {
     text.push(b"]");
 }
 
-fn describe_site<const N: usize>(text: &mut Line<N>, site: &Site, own: &[u8]) {
+fn describe_site<const N: usize>(text: &mut LineBuffer<N>, site: &Site, own: &[u8]) {
     let module = module::of(site.caller);
     let (path, build_id, offset) = match &module {
         Some(module) if module.path.is_empty() => (own, module.build_id, module.offset),
@@ -235,17 +213,4 @@ fn describe_site<const N: usize>(text: &mut Line<N>, site: &Site, own: &[u8]) {
         .push_number(u64::from(site.threads));
     text.push(b",\"moved\":")
         .push(if site.moved { b"true}" } else { b"false}" });
-}
-
-/// An object of numbers.
-fn members<const N: usize>(text: &mut Line<N>, members: impl Iterator<Item = (&'static str, u64)>) {
-    let mut before: &[u8] = b"{\"";
-    for (name, value) in members {
-        text.push(before)
-            .push(name.as_bytes())
-            .push(b"\":")
-            .push_number(value);
-        before = b",\"";
-    }
-    text.push(b"}");
 }

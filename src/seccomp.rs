@@ -4,11 +4,12 @@
 //! the program did not ask for itself; under a filter that was in force at exec,
 //! only calls that the dynamic loader and malloc make too (mmap, madvise,
 //! getrandom, and libc's form of fstat and open). Must never undo a confinement
-//! or keep a program from one. `hooks` note, `serve`, `urandom` and `report` ask.
+//! or keep a program from one.
 
 use crate::sys;
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
+/// Whether the program has confined itself; `hooks/syscall` writes it too.
 pub(crate) static CONFINED: AtomicBool = AtomicBool::new(false);
 
 /// What /proc/self/status said of filters: one of the three below.
@@ -17,10 +18,10 @@ const UNKNOWN: u8 = 0;
 const NONE: u8 = 1;
 const SOME: u8 = 2;
 
-/// The program is about to confine itself. Noted before the call, for the whole
+/// The program is about to confine itself. Kept before the call, for the whole
 /// process (threads may be synchronized into the filter), and kept if the call
 /// fails: stepping aside for nothing costs speed, the other way round a life.
-pub(crate) fn note() {
+pub(crate) fn confines_itself() {
     CONFINED.store(true, Relaxed);
 }
 
@@ -39,12 +40,6 @@ pub(crate) fn inherited() -> bool {
         SOME => true,
         _ => look(),
     }
-}
-
-/// The ioctl was refused where it should be known: as if a filter were in force.
-#[cold]
-pub(crate) fn ask_by_fstat_alone() {
-    INHERITED.store(SOME, Relaxed);
 }
 
 #[cold]

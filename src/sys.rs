@@ -1,4 +1,4 @@
-//! Raw kernel calls: every system call that the library makes is a function here.
+//! The library's system calls, without libc.
 //!
 //! Promises: errno is never touched (results come back as [`Errno`]), no call
 //! is a cancellation point, none goes through the PLT, so a program that
@@ -7,7 +7,7 @@
 //! ioctl, read of no bytes; open, read, close of a file under /proc; open, write,
 //! getpid, readlink, poll, rt_sigprocmask, rt_sigtimedwait for a line on fd 2 or a report.
 
-use core::arch::asm;
+use crate::arch::{PAGE, system_call};
 use core::ffi::{CStr, c_int, c_short, c_uint, c_void};
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -21,21 +21,9 @@ pub(crate) struct Errno(pub(crate) c_int);
 /// # Safety
 /// The arguments must be sound for the call: pointers valid as it needs them.
 #[inline(always)]
-pub(crate) unsafe fn call(number: i64, args: [usize; 6]) -> Result<usize, Errno> {
-    let [a, b, c, d, e, f] = args;
-    let result: isize;
-    // SAFETY: the kernel's convention on x86-64 (syscall(2)): number in rax,
-    // arguments in rdi rsi rdx r10 r8 r9, rcx and r11 overwritten. What the call
-    // does to memory is the caller's contract.
-    unsafe {
-        asm!(
-            "syscall",
-            inlateout("rax") number as isize => result,
-            in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
-            lateout("rcx") _, lateout("r11") _,
-            options(nostack),
-        );
-    }
+pub(crate) unsafe fn call(number: i64, arguments: [usize; 6]) -> Result<usize, Errno> {
+    // SAFETY: the caller's contract.
+    let result = unsafe { system_call(number, arguments) };
     // Errors are -4095 to -1 (syscall(2), "Architecture calling conventions").
     if (-4095..0).contains(&result) {
         Err(Errno(-result as c_int))
@@ -74,9 +62,6 @@ pub(crate) fn map_page(prot: c_int, flags: c_int) -> Result<*mut c_void, Errno> 
     .map(|address| address as *mut c_void)
 }
 
-/// Bytes of a page on x86-64.
-pub(crate) const PAGE: usize = 4096;
-
 /// madvise(2) on one page.
 ///
 /// # Safety
@@ -92,7 +77,7 @@ pub(crate) unsafe fn advise(page: *mut c_void, advice: c_int) -> Result<(), Errn
     .map(|_| ())
 }
 
-/// What a descriptor leads to, as far as anybody here asks.
+/// What a descriptor leads to, as far as is asked here.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) device: u64,
@@ -298,8 +283,7 @@ pub(crate) fn pid() -> u64 {
     unsafe { call(libc::SYS_getpid, [0; 6]) }.unwrap_or(0) as u64
 }
 
-/// Ends the process by SIGABRT, or else by any means there is. Only `sure` and
-/// the panic handler may.
+/// Ends the process by SIGABRT, or else by any means there is.
 pub(crate) fn die() -> ! {
     // SAFETY: signals to ourselves; the loop is for a program that survives them.
     unsafe {

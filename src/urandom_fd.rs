@@ -8,16 +8,15 @@
 //! Promises: an unhinted descriptor costs one bit test; the answer is the
 //! kernel's own, of this moment, for files, pipes, sockets and devices, but for
 //! what gives urandom's own answer to an ioctl, put behind our back on a number that
-//! was asked before: /dev/random, or a write-only or O_PATH urandom, which harms
-//! nobody; a FUSE file whose daemon answers so; a device that says yes and writes
-//! nothing, where the caller's buffer holds that answer already (README, Limits). Must
+//! was asked before: /dev/random, or a write-only or O_PATH urandom, which does no
+//! harm; a FUSE file whose daemon answers so; a device that says yes and writes
+//! nothing, where the caller's buffer holds that answer already (docs/limits.md). Must
 //! never ask with any call but fstat, ioctl and, once, a read of no bytes, or trust
-//! a path, or a device that says yes to an ioctl without answering it. `hooks`
-//! hint, `serve` asks.
+//! a path, or a device that says yes to an ioctl without answering it.
 
 use crate::{seccomp, sys};
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 /// Numbers from here on are never hinted: the kernel answers them.
 const NUMBERS: usize = 1 << 16;
@@ -67,7 +66,7 @@ impl Bits {
 static COUNT: AtomicI64 = AtomicI64::new(i64::MAX);
 
 /// Bit per standard descriptor: hinted, but not asked about since.
-static UNSURE: AtomicU8 = AtomicU8::new(0);
+static SUSPECTS: AtomicU8 = AtomicU8::new(0);
 
 /// From this length on fstat is the better question: it tells /dev/random, and
 /// devices that would say yes to any ioctl, apart. It costs 120 ns more (measured:
@@ -88,7 +87,7 @@ pub(crate) fn hint(fd: c_int, worth_asking: bool) {
 }
 
 /// A urandom was opened as `opened`: it may be put on a standard descriptor next
-/// (dd and shells do, by dup2, which nobody sees). So those are worth asking
+/// (dd and shells do, by dup2, which is not seen). So those are worth asking
 /// about, once each, before anything else is made of a read of them.
 pub(crate) fn suspect_standard(opened: c_int) {
     for fd in (0..=2).filter(|&fd| fd != opened) {
@@ -99,25 +98,30 @@ pub(crate) fn suspect_standard(opened: c_int) {
     } else {
         0
     };
-    UNSURE.store(0b111 & !itself, Relaxed);
+    SUSPECTS.store(0b111 & !itself, Relaxed);
 }
 
-/// Whether a hinted descriptor is only a suspect.
+/// Whether a standard descriptor was hinted, but not asked about since.
 #[inline]
-pub(crate) fn unsure(fd: c_int) -> bool {
-    (0..=2).contains(&fd) && UNSURE.load(Relaxed) & (1 << fd) != 0
+pub(crate) fn is_suspect(fd: c_int) -> bool {
+    (0..=2).contains(&fd) && SUSPECTS.load(Relaxed) & (1 << fd) != 0
 }
 
 /// Asks about a suspect: it keeps its hint, or loses it.
 #[cold]
-pub(crate) fn make_sure(fd: c_int) -> bool {
-    UNSURE.fetch_and(!(1 << fd), Relaxed);
+pub(crate) fn settle_suspect(fd: c_int) -> bool {
+    SUSPECTS.fetch_and(!(1 << fd), Relaxed);
     look(fd)
 }
 
 /// Asks about a number that nothing is known of, for its hint. A shell may have
 /// put a urandom there that is only to be written to.
-pub(crate) fn look(fd: c_int) -> bool {
+pub(crate) fn hint_if_urandom(fd: c_int) {
+    let _ = look(fd);
+}
+
+/// The same; what was found.
+fn look(fd: c_int) -> bool {
     let yes = sys::identity(fd).is_ok_and(|identity| identity.is_urandom()) && sys::readable(fd);
     hint(fd, yes);
     yes
@@ -147,53 +151,72 @@ pub(crate) unsafe fn sounds_random(path: *const u8) -> bool {
     last == *b"random"
 }
 
-/// Asks the kernel whether `fd` is the urandom device now. A no clears the hint.
+/// What a descriptor is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Urandom,
+    /// Anything else; its hint is cleared.
+    Other,
+    /// The kernel could not write to the caller's memory: its own read will say so.
+    BadPointer,
+}
+
+/// Asks the kernel whether `fd` is the urandom device now.
 ///
 /// # Safety
-/// `dest` is where the caller wants `len` random bytes: an `int` may be written
-/// there, if there is room for one and the answer is yes.
+/// `dest` is where the caller wants `len` random bytes: an `int` may be written there, if
+/// there is room for one and the answer is yes.
 #[inline]
-pub(crate) unsafe fn ask(fd: c_int, dest: *mut c_void, len: usize) -> bool {
-    let small = (size_of::<c_int>()..BY_FSTAT).contains(&len) && !seccomp::inherited();
+pub(crate) unsafe fn ask(fd: c_int, dest: *mut c_void, len: usize) -> Answer {
+    let small = (size_of::<c_int>()..BY_FSTAT).contains(&len) && may_ask_by_ioctl();
     let by_ioctl = small && ASKED.has(fd);
     if !by_ioctl && !ask_by_fstat(fd) {
-        return false;
+        return Answer::Other;
     }
     if !small {
-        return true;
+        return Answer::Urandom;
     }
-    // SAFETY: the caller's contract. A bad pointer is EFAULT, a no, and the real
-    // read then says so. On anything but a random device the answer is ENOTTY (or
-    // EBADF), and nothing is written.
+    // SAFETY: the caller's contract. A bad pointer is EFAULT, and the real read then says
+    // so. On anything but a random device the answer is ENOTTY (or EBADF), and nothing is
+    // written.
     match unsafe { sys::entropy_count(fd, dest) } {
         Ok(()) => {
             // SAFETY: the device has just written there.
             let count = i64::from(unsafe { dest.cast::<c_int>().read_unaligned() });
             let known = COUNT.load(Relaxed) == count;
             if by_ioctl && !known && !ask_by_fstat(fd) {
-                return false;
+                return Answer::Other;
             }
             if !known {
                 COUNT.store(count, Relaxed);
             }
-            true
+            Answer::Urandom
         }
         // The descriptor may well be urandom: keep the hint.
-        Err(sys::Errno(libc::EFAULT)) => false,
+        Err(sys::Errno(libc::EFAULT)) => Answer::BadPointer,
         // Closed, or opened for its path alone, which fstat cannot tell.
         Err(sys::Errno(libc::EBADF)) => {
             hint(fd, false);
-            false
+            Answer::Other
         }
-        Err(_) => {
-            // Urandom all the same? Then the ioctl is of no use here (gVisor does not
-            // have it, Landlock and filters refuse it): fstat alone from now on.
-            if ask_by_fstat(fd) {
-                seccomp::ask_by_fstat_alone();
-            }
-            false
+        Err(_) if ask_by_fstat(fd) => {
+            // Urandom all the same: the ioctl is of no use here (gVisor does not have it,
+            // Landlock and filters refuse it).
+            IOCTL_REFUSED.store(true, Relaxed);
+            Answer::Urandom
         }
+        Err(_) => Answer::Other,
     }
+}
+
+/// Whether the ioctl was refused for a urandom: fstat alone from then on.
+static IOCTL_REFUSED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the cheaper question may be asked: a filter that was in force at exec may kill
+/// for it.
+#[inline]
+fn may_ask_by_ioctl() -> bool {
+    !IOCTL_REFUSED.load(Relaxed) && !seccomp::inherited()
 }
 
 /// What fstat says. A no clears the hint.

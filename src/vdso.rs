@@ -1,17 +1,20 @@
 //! The kernel's vDSO: getrandom without entering the kernel, and a coarse clock.
 //!
-//! Promises: finds `__vdso_getrandom` (Linux 6.11) and `__vdso_clock_gettime`
+//! Promises: finds getrandom (Linux 6.11) and clock_gettime
 //! once, early, through AT_SYSINFO_EHDR; the generator's state lives where the
 //! caller says, in memory mapped with the protection and flags that the kernel
 //! asks for. Must never use a clock that reads the time-stamp counter: some
 //! programs forbid it (PR_SET_TSC). Only the coarse clock is read, which does
 //! not, and libc's is not used, since another preload may fake it.
 
+use crate::arch::{VDSO_CLOCK_GETTIME, VDSO_GETRANDOM};
+use crate::config;
 use crate::loaded_image::Image;
 use core::ffi::{c_int, c_uint, c_void};
 use core::mem;
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
-use ownpool_core::settings::TestSwitches;
+use core::num::NonZeroUsize;
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use once_cell::race::OnceNonZeroUsize;
 
 /// `struct vgetrandom_opaque_params` of linux/random.h.
 #[repr(C)]
@@ -25,8 +28,8 @@ struct Params {
 type GetRandom = unsafe extern "C" fn(*mut c_void, usize, c_uint, *mut c_void, usize) -> isize;
 type ClockGetTime = unsafe extern "C" fn(c_int, *mut libc::timespec) -> c_int;
 
-static GETRANDOM: AtomicUsize = AtomicUsize::new(0);
-static CLOCK: AtomicUsize = AtomicUsize::new(0);
+static GETRANDOM: OnceNonZeroUsize = OnceNonZeroUsize::new();
+static CLOCK: OnceNonZeroUsize = OnceNonZeroUsize::new();
 static STATE_SIZE: AtomicU32 = AtomicU32::new(0);
 static PROT: AtomicU32 = AtomicU32::new(0);
 static FLAGS: AtomicU32 = AtomicU32::new(0);
@@ -34,8 +37,8 @@ static FLAGS: AtomicU32 = AtomicU32::new(0);
 /// The most that a state may take in our page. Linux 6.11 to 6.18 ask for 144.
 pub(crate) const STATE_MAX: usize = 256;
 
-/// Finds the functions. Once, from `init`.
-pub(crate) fn find(test: &TestSwitches) {
+/// Finds the functions. Once, from the constructor.
+pub(crate) fn find() {
     // SAFETY: getauxval has no preconditions.
     let header = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) } as usize;
     if header == 0 {
@@ -45,16 +48,16 @@ pub(crate) fn find(test: &TestSwitches) {
     let Some(image) = (unsafe { image_at(header) }) else {
         return;
     };
-    if let Some(address) = image.function(c"__vdso_clock_gettime") {
-        CLOCK.store(address, Relaxed);
+    if let Some(clock) = image.function(VDSO_CLOCK_GETTIME) {
+        let _ = CLOCK.set(clock);
     }
-    if let Some(address) = image.function(c"__vdso_getrandom") {
-        note_params(address, test);
+    if let Some(getrandom) = image.function(VDSO_GETRANDOM) {
+        ask_params(getrandom);
     }
 }
 
 /// Asks the function what its state needs, and keeps it if we can give it that.
-fn note_params(address: usize, test: &TestSwitches) {
+fn ask_params(address: NonZeroUsize) {
     let mut params = Params {
         state_size: 0,
         mmap_prot: 0,
@@ -64,7 +67,7 @@ fn note_params(address: usize, test: &TestSwitches) {
     // SAFETY: the vDSO's function of this name has this type (vgetrandom(3) draft,
     // lib/vdso/getrandom.c); a state size of ~0 asks for the parameters.
     let answer = unsafe {
-        let function: GetRandom = mem::transmute::<usize, GetRandom>(address);
+        let function: GetRandom = mem::transmute::<usize, GetRandom>(address.get());
         function(
             core::ptr::null_mut(),
             0,
@@ -74,14 +77,17 @@ fn note_params(address: usize, test: &TestSwitches) {
         )
     };
     // Without memory of the kind that it asks for there is nowhere for a state.
-    if answer != 0 || !(1..=STATE_MAX).contains(&(params.state_size as usize)) || test.wipe {
+    if answer != 0
+        || !(1..=STATE_MAX).contains(&(params.state_size as usize))
+        || config::test().wipe
+    {
         return;
     }
     PROT.store(params.mmap_prot, Relaxed);
     FLAGS.store(params.mmap_flags, Relaxed);
-    if !test.no_vdso {
+    if !config::test().no_vdso {
         STATE_SIZE.store(params.state_size, Relaxed);
-        GETRANDOM.store(address, Relaxed);
+        let _ = GETRANDOM.set(address);
     }
 }
 
@@ -116,7 +122,7 @@ unsafe fn image_at(header: usize) -> Option<Image> {
 
 /// Whether getrandom is there.
 pub(crate) fn has_getrandom() -> bool {
-    GETRANDOM.load(Relaxed) != 0
+    GETRANDOM.get().is_some()
 }
 
 /// The protection and flags that memory for a state is to be mapped with.
@@ -130,7 +136,7 @@ pub(crate) fn mapping() -> Option<(c_int, c_int)> {
 ///
 /// # Safety
 /// `dest` is writable for `len`; `state` is [`STATE_MAX`] bytes within one page
-/// mapped as [`mapping`] says, and nobody else uses it meanwhile.
+/// mapped as [`mapping`] says, and nothing else uses it meanwhile.
 #[inline]
 pub(crate) unsafe fn getrandom(
     dest: *mut u8,
@@ -138,11 +144,8 @@ pub(crate) unsafe fn getrandom(
     flags: c_uint,
     state: *mut c_void,
 ) -> Option<isize> {
-    let address = GETRANDOM.load(Relaxed);
-    if address == 0 {
-        return None;
-    }
-    // SAFETY: the type is right (see `note_params`); the rest is the caller's contract.
+    let address = GETRANDOM.get()?.get();
+    // SAFETY: the type is right (see `ask_params`); the rest is the caller's contract.
     unsafe {
         let function: GetRandom = mem::transmute::<usize, GetRandom>(address);
         Some(function(
@@ -157,10 +160,7 @@ pub(crate) unsafe fn getrandom(
 
 /// Milliseconds of CLOCK_MONOTONIC_COARSE, at least 1; `None` without a vDSO.
 pub(crate) fn now_ms() -> Option<u64> {
-    let address = CLOCK.load(Relaxed);
-    if address == 0 {
-        return None;
-    }
+    let address = CLOCK.get()?.get();
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,

@@ -1,124 +1,15 @@
-//! Opens, which hint at descriptors that may be urandom, and reads of those.
+//! Reads of descriptors that were hinted at.
 //!
-//! The variadic opens take their mode as a fixed argument: whether the caller
-//! passed one or not, that register is handed on as it came, so the mode of
-//! O_CREAT and O_TMPFILE is kept. On x86-64 the names with 64 are the same calls.
+//! Promises: a read of any other descriptor costs one bit test and a jump. On 64-bit
+//! architectures the names with 64 are the same calls.
 
-use super::{like_libc, who_called};
+use super::{like_libc, return_address};
 use crate::policy::{self, Outcome, Pieces, Vectors, Whole};
-use crate::{next_symbol, urandom_fd};
-use core::ffi::{c_char, c_int, c_uint, c_void};
+use crate::{config, next_symbol, urandom_fd};
+use core::ffi::{c_int, c_void};
 use core::slice;
-use libc::{FILE, iovec, off_t, size_t, ssize_t};
-
-/// What an open has given may be urandom, or is not.
-#[inline]
-fn found(fd: c_int, sounds_random: bool) {
-    urandom_fd::hint(fd, sounds_random);
-    if sounds_random {
-        urandom_fd::suspect_standard(fd);
-    }
-}
-
-/// Hints a descriptor that an open has just given.
-///
-/// # Safety
-/// `path` is the C string that the open succeeded with, unless `fd` is negative.
-#[inline]
-unsafe fn opened(fd: c_int, path: *const c_char, flags: c_int) -> c_int {
-    if fd >= 0 {
-        // The fourth access mode, 3, gives a descriptor for ioctl alone (open(2)).
-        let readable = matches!(flags & libc::O_ACCMODE, libc::O_RDONLY | libc::O_RDWR)
-            && flags & libc::O_PATH == 0;
-        // Who truncates wants no device, and may have truncated the file that the
-        // path itself was mapped from.
-        let readable = readable && flags & libc::O_TRUNC == 0;
-        // SAFETY: the caller's contract.
-        found(
-            fd,
-            readable && unsafe { urandom_fd::sounds_random(path.cast()) },
-        );
-    }
-    fd
-}
-
-/// The open family: each is the real function, and a hint by two of its arguments.
-macro_rules! opens {
-    ($($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),*) by $path:ident, $flags:ident;)*) => {$(
-        $(#[$doc])*
-        ///
-        /// # Safety
-        /// As the function of this name.
-        #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
-            // SAFETY: the caller's contract; an open that succeeded has read the path.
-            unsafe { opened(next_symbol::$name($($arg),*), $path, $flags) }
-        }
-    )*};
-}
-
-opens! {
-    /// open(2)
-    open(path: *const c_char, flags: c_int, mode: c_uint) by path, flags;
-    /// open64
-    open64(path: *const c_char, flags: c_int, mode: c_uint) by path, flags;
-    /// openat(2)
-    openat(dir: c_int, path: *const c_char, flags: c_int, mode: c_uint) by path, flags;
-    /// openat64
-    openat64(dir: c_int, path: *const c_char, flags: c_int, mode: c_uint) by path, flags;
-    /// open, checked: no mode given
-    __open_2(path: *const c_char, flags: c_int) by path, flags;
-    /// open64, checked
-    __open64_2(path: *const c_char, flags: c_int) by path, flags;
-    /// openat, checked
-    __openat_2(dir: c_int, path: *const c_char, flags: c_int) by path, flags;
-    /// openat64, checked
-    __openat64_2(dir: c_int, path: *const c_char, flags: c_int) by path, flags;
-}
-
-/// Hints a stream's descriptor: C++ streams and std::random_device read it by read(2).
-///
-/// # Safety
-/// `path` and `mode` are the C strings that fopen succeeded with, unless `stream` is null.
-#[inline]
-unsafe fn streamed(stream: *mut FILE, path: *const c_char, mode: *const c_char) -> *mut FILE {
-    if !stream.is_null() {
-        // SAFETY: the caller's contract; libc has read both strings.
-        unsafe {
-            let fd = next_symbol::fileno(stream);
-            if fd >= 0 {
-                let readable = *mode.cast::<u8>() == b'r';
-                found(fd, readable && urandom_fd::sounds_random(path.cast()));
-            }
-        }
-    }
-    stream
-}
-
-/// fopen(3)
-///
-/// # Safety
-/// As fopen(3).
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fopen(path: *const c_char, mode: *const c_char) -> *mut FILE {
-    // SAFETY: the caller's contract.
-    unsafe { streamed(next_symbol::fopen(path, mode), path, mode) }
-}
-
-/// fopen64
-///
-/// # Safety
-/// As fopen(3).
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE {
-    // SAFETY: the caller's contract.
-    unsafe { streamed(next_symbol::fopen64(path, mode), path, mode) }
-}
-
-const _: [unsafe extern "C" fn(*const c_char, *const c_char) -> *mut FILE; 3] = {
-    #[allow(clippy::disallowed_methods, reason = "compared, not called")]
-    [fopen, fopen64, libc::fopen]
-};
+use libc::{iovec, off_t, size_t, ssize_t};
+use ownpool_core::settings::Mode;
 
 /// A read of a hinted descriptor, if `serve` answers it.
 ///
@@ -140,9 +31,9 @@ fn in_range(offset: off_t, len: size_t) -> bool {
 }
 
 /// Exports a read: an unhinted descriptor costs one bit test and a jump to the real
-/// function, a hinted one goes on to `$work` by way of `$called`.
+/// function, a hinted one goes on to `$work` by way of `$trampoline`.
 macro_rules! read_hook {
-    ($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),*), in $register:literal => $called:ident => $work:path) => {
+    ($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),*), $trampoline:ident => $work:path) => {
         $(#[$doc])*
         ///
         /// # Safety
@@ -153,13 +44,13 @@ macro_rules! read_hook {
             unsafe {
                 if read_hook!(@first $($arg),*) {
                     rare();
-                    $called($($arg),*)
+                    $trampoline($($arg),*)
                 } else {
                     next_symbol::$name($($arg),*)
                 }
             }
         }
-        who_called! { $called($($arg: $type),*) -> ssize_t, in $register => $work }
+        return_address! { $trampoline($($arg: $type),*) -> ssize_t => $work }
     };
     (@first $fd:ident $(, $arg:ident)*) => { urandom_fd::hinted($fd) };
 }
@@ -172,10 +63,10 @@ fn rare() {}
 
 read_hook! {
     /// read(2)
-    read(fd: c_int, dest: *mut c_void, len: size_t), in "rcx" => read_called => read_from
+    read(fd: c_int, dest: *mut c_void, len: size_t), read_trampoline => read_slow
 }
 
-unsafe extern "C" fn read_from(
+unsafe extern "C" fn read_slow(
     fd: c_int,
     dest: *mut c_void,
     len: size_t,
@@ -192,10 +83,10 @@ unsafe extern "C" fn read_from(
 
 read_hook! {
     /// read, checked: the real one ends the program when `len` exceeds `room`.
-    __read_chk(fd: c_int, dest: *mut c_void, len: size_t, room: size_t), in "r8" => read_chk_called => read_chk_from
+    __read_chk(fd: c_int, dest: *mut c_void, len: size_t, room: size_t), read_chk_trampoline => read_chk_slow
 }
 
-unsafe extern "C" fn read_chk_from(
+unsafe extern "C" fn read_chk_slow(
     fd: c_int,
     dest: *mut c_void,
     len: size_t,
@@ -215,10 +106,10 @@ unsafe extern "C" fn read_chk_from(
 
 /// The pread family.
 macro_rules! preads {
-    ($($(#[$doc:meta])* $name:ident, $called:ident, $work:ident;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident, $trampoline:ident, $work:ident;)*) => {$(
         read_hook! {
             $(#[$doc])*
-            $name(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t), in "r8" => $called => $work
+            $name(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t), $trampoline => $work
         }
 
         unsafe extern "C" fn $work(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t, caller: usize) -> ssize_t {
@@ -237,17 +128,17 @@ macro_rules! preads {
 
 preads! {
     /// pread(2)
-    pread, pread_called, pread_from;
+    pread, pread_trampoline, pread_slow;
     /// pread64
-    pread64, pread64_called, pread64_from;
+    pread64, pread64_trampoline, pread64_slow;
 }
 
 /// The checked preads.
 macro_rules! checked_preads {
-    ($($(#[$doc:meta])* $name:ident, $called:ident, $work:ident;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident, $trampoline:ident, $work:ident;)*) => {$(
         read_hook! {
             $(#[$doc])*
-            $name(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t, room: size_t), in "r9" => $called => $work
+            $name(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t, room: size_t), $trampoline => $work
         }
 
         unsafe extern "C" fn $work(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t, room: size_t, caller: usize) -> ssize_t {
@@ -267,46 +158,46 @@ macro_rules! checked_preads {
 
 checked_preads! {
     /// pread, checked: the real one ends the program when `len` exceeds `room`.
-    __pread_chk, pread_chk_called, pread_chk_from;
+    __pread_chk, pread_chk_trampoline, pread_chk_slow;
     /// pread64, checked
-    __pread64_chk, pread64_chk_called, pread64_chk_from;
+    __pread64_chk, pread64_chk_trampoline, pread64_chk_slow;
 }
 
-/// The vectors of a hinted descriptor's read, if they are ones that can be looked
-/// at here: 1 to 1,024 of them (IOV_MAX) at a place where user memory can be, and
-/// none of which is read into. The kernel copies the list before it writes; we,
-/// who do not, would find the later vectors overwritten.
+/// The vectors of a hinted descriptor's read, if they are ones that can be looked at
+/// here: 1 to 1,024 of them (IOV_MAX), in user memory, and none of them in memory that is
+/// read into. The kernel copies the list before it writes; without a copy, later vectors
+/// would be found overwritten.
 ///
 /// # Safety
 /// As readv(2).
 #[inline]
 unsafe fn vectors<'a>(vectors: *const iovec, count: c_int) -> Option<Vectors<'a>> {
-    if policy::off() {
+    if config::mode() == Mode::Off {
         return None;
     }
     let count = usize::try_from(count)
         .ok()
         .filter(|count| (1..=1024).contains(count))?;
     let size = count * size_of::<iovec>();
-    if !policy::plain(vectors.cast_mut().cast(), size) || !vectors.is_aligned() {
+    if !policy::is_user_range(vectors.cast_mut().cast(), size) || !vectors.is_aligned() {
         return None;
     }
     let start = vectors as usize;
     // SAFETY: the caller's contract; what the kernel would refuse outright is left to it.
     let list = unsafe { slice::from_raw_parts(vectors, count) };
-    let apart = list.iter().all(|vector| {
+    let beside = list.iter().all(|vector| {
         let dest = vector.iov_base as usize;
         dest >= start + size || dest.saturating_add(vector.iov_len) <= start
     });
-    apart.then_some(Vectors(list))
+    beside.then_some(Vectors(list))
 }
 
 read_hook! {
     /// readv(2)
-    readv(fd: c_int, list: *const iovec, count: c_int), in "rcx" => readv_called => readv_from
+    readv(fd: c_int, list: *const iovec, count: c_int), readv_trampoline => readv_slow
 }
 
-unsafe extern "C" fn readv_from(
+unsafe extern "C" fn readv_slow(
     fd: c_int,
     list: *const iovec,
     count: c_int,
@@ -325,10 +216,10 @@ unsafe extern "C" fn readv_from(
 
 /// The preadv family.
 macro_rules! preadvs {
-    ($($(#[$doc:meta])* $name:ident, $called:ident, $work:ident;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident, $trampoline:ident, $work:ident;)*) => {$(
         read_hook! {
             $(#[$doc])*
-            $name(fd: c_int, list: *const iovec, count: c_int, offset: off_t), in "r8" => $called => $work
+            $name(fd: c_int, list: *const iovec, count: c_int, offset: off_t), $trampoline => $work
         }
 
         unsafe extern "C" fn $work(fd: c_int, list: *const iovec, count: c_int, offset: off_t, caller: usize) -> ssize_t {
@@ -348,18 +239,18 @@ macro_rules! preadvs {
 
 preadvs! {
     /// preadv(2)
-    preadv, preadv_called, preadv_from;
+    preadv, preadv_trampoline, preadv_slow;
     /// preadv64
-    preadv64, preadv64_called, preadv64_from;
+    preadv64, preadv64_trampoline, preadv64_slow;
 }
 
 /// The preadv2 family. An offset of -1 means the file's own position, which the
 /// device does not have; any flag is the kernel's to judge.
 macro_rules! preadv2s {
-    ($($(#[$doc:meta])* $name:ident, $called:ident, $work:ident;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident, $trampoline:ident, $work:ident;)*) => {$(
         read_hook! {
             $(#[$doc])*
-            $name(fd: c_int, list: *const iovec, count: c_int, offset: off_t, flags: c_int), in "r9" => $called => $work
+            $name(fd: c_int, list: *const iovec, count: c_int, offset: off_t, flags: c_int), $trampoline => $work
         }
 
         unsafe extern "C" fn $work(fd: c_int, list: *const iovec, count: c_int, offset: off_t, flags: c_int, caller: usize) -> ssize_t {
@@ -380,9 +271,9 @@ macro_rules! preadv2s {
 
 preadv2s! {
     /// preadv2(2)
-    preadv2, preadv2_called, preadv2_from;
+    preadv2, preadv2_trampoline, preadv2_slow;
     /// preadv64v2
-    preadv64v2, preadv64v2_called, preadv64v2_from;
+    preadv64v2, preadv64v2_trampoline, preadv64v2_slow;
 }
 
 like_libc! {

@@ -3,8 +3,7 @@
 //!
 //! Promises: finds the default version of a function by name, without locks,
 //! allocation or calls into libc, in an image that the loader has accepted.
-//! Must never be asked about a file or about memory that nobody vouches for.
-//! `vdso` and `real` call it.
+//! Must never be asked about a file or about memory that is not vouched for.
 //!
 //! Not dlsym(3): it lives in libdl.so.2 before glibc 2.34 and in libc.so.6 from
 //! then on, so a library that needs libc.so.6 alone, and must load in old
@@ -14,6 +13,7 @@
 pub(crate) mod module;
 
 use core::ffi::CStr;
+use core::num::NonZeroUsize;
 use core::ptr;
 
 const DT_NULL: u64 = 0;
@@ -93,16 +93,16 @@ impl Image {
     }
 
     /// The address of the function of this name, in its default version.
-    pub(crate) fn function(&self, name: &CStr) -> Option<usize> {
+    pub(crate) fn function(&self, name: &CStr) -> Option<NonZeroUsize> {
         if self.symbols.is_null() || self.strings.is_null() {
             return None;
         }
         if !self.gnu_hash.is_null() {
             // SAFETY: the loaded image's own hash table, as `new` was promised.
-            unsafe { self.by_gnu_hash(name) }
+            NonZeroUsize::new(unsafe { self.by_gnu_hash(name)? })
         } else if !self.hash.is_null() {
             // SAFETY: as above.
-            unsafe { self.by_hash(name) }
+            NonZeroUsize::new(unsafe { self.by_hash(name)? })
         } else {
             None
         }

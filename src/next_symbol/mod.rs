@@ -11,7 +11,9 @@
 //! deadlocks when a signal handler re-enters it), and aborts the host when a
 //! name is missing.
 
-pub(crate) mod raw;
+mod raw;
+
+pub(crate) use raw::set_errno;
 
 use crate::loaded_image::Image;
 use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
@@ -123,7 +125,7 @@ real! {
     ) -> c_int;
 }
 
-/// Lets the thread be cancelled here if somebody asked for it. May not return.
+/// Lets the thread be cancelled here if that was asked for. May not return.
 #[inline]
 pub(crate) fn testcancel() {
     // SAFETY: no preconditions; frames from here to the caller hold nothing.
@@ -202,7 +204,7 @@ unsafe extern "C" fn visit(
             continue;
         }
         if let Some(address) = image.function(name) {
-            pointer.store(address as *mut (), Relaxed);
+            pointer.store(address.get() as *mut (), Relaxed);
             if search.passed {
                 search.missing &= !bit
             } else {

@@ -210,7 +210,7 @@ pub(super) unsafe extern "C" fn gnu_get_libc_version() -> *const c_char {
     core::ptr::null()
 }
 
-/// Without libpthread there is nobody to cancel.
+/// Without libpthread no thread can be cancelled.
 pub(super) unsafe extern "C" fn pthread_testcancel() {}
 
 /// Nothing to register with: the caller does without.

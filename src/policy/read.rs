@@ -1,19 +1,20 @@
 //! Reads of descriptors that may be urandom: judge, ask, serve.
 //!
-//! Promises: a read within the allowance stays the one system call that it was;
-//! over it, the kernel is asked what the descriptor is, at every read; pieces
-//! are filled in place, all of them or none. Must never serve a descriptor that
-//! the kernel has not just called urandom (`urandom` has what can pass for it), or ask while the program is confined.
-//! `hooks` call it for hinted descriptors.
+//! Promises: a read within the allowance stays the one system call that it was; over it,
+//! the kernel is asked what the descriptor is, at every read; pieces are filled in place,
+//! all of them or none. Must never serve a descriptor that the kernel has not just called
+//! urandom (`urandom_fd` has what can pass for it), or ask while the program is confined.
 
-use super::decide::{charge, over, refund, seen};
-use super::{LONGEST, Outcome, fall_through, mode, plain};
-use crate::generator::{self, SMALL, Standing, Take};
-use crate::stats::{Door, Reason, counters as stats};
-use crate::{next_symbol, seccomp, urandom_fd};
+use super::decide::{charge, decide_heavy, refund};
+use super::{LONGEST, Outcome, fall_through, is_user_range};
+use crate::generator::{self, Draw, SMALL, Standing};
+use crate::stats::{self, Call, call_sites};
+use crate::urandom_fd::{self, Answer};
+use crate::{config, next_symbol, seccomp};
 use core::ffi::{c_int, c_void};
-use core::iter;
+use core::{iter, ptr};
 use ownpool_core::leaky_bucket::Verdict;
+use ownpool_core::record::{Entry, Reason};
 use ownpool_core::settings::Mode;
 
 /// What a request for descriptors asks for, once its pieces are known to be plain.
@@ -51,64 +52,92 @@ impl Pieces for Vectors<'_> {
     }
 }
 
+/// The pieces of a request, once they are known to be user memory.
+struct Wanted {
+    /// The first piece that is not empty.
+    first: *mut u8,
+    first_len: usize,
+    /// The sum of all.
+    len: usize,
+}
+
+/// Looks at every piece. `Err`: the kernel must judge them; how long they are together.
+fn look_at(pieces: &impl Pieces) -> Result<Wanted, usize> {
+    let mut wanted = Wanted {
+        first: ptr::null_mut(),
+        first_len: 0,
+        len: 0,
+    };
+    let mut good = true;
+    for (dest, len) in pieces.pieces() {
+        good &= is_user_range(dest.cast(), len);
+        if wanted.len == 0 {
+            (wanted.first, wanted.first_len) = (dest, len);
+        }
+        wanted.len = wanted.len.saturating_add(len);
+    }
+    good &= wanted.len.wrapping_sub(1) < LONGEST;
+    if good { Ok(wanted) } else { Err(wanted.len) }
+}
+
 /// A read of a hinted descriptor: judge, ask, serve.
 ///
 /// # Safety
-/// As readv(2): every piece is writable for its length, or is something that
-/// the kernel would refuse.
+/// As readv(2): every piece is writable for its length, or is something that the kernel
+/// would refuse.
 #[inline(never)]
-pub(crate) unsafe fn read(fd: c_int, wanted: &impl Pieces, caller: usize) -> Outcome {
-    let mode = mode();
+pub(crate) unsafe fn read(fd: c_int, pieces: &impl Pieces, caller: usize) -> Outcome {
+    let mode = config::mode();
     if mode == Mode::Off {
         return Outcome::FallThrough;
     }
-    let mut len = 0usize;
-    let mut first = core::ptr::null_mut();
-    let mut first_len = 0;
-    for (dest, piece) in wanted.pieces() {
-        if !plain(dest.cast(), piece) {
-            let all = wanted
-                .pieces()
-                .fold(0usize, |sum, (_, piece)| sum.saturating_add(piece));
-            return fall_through(all, Door::Read, Reason::Pointer);
-        }
-        if len == 0 {
-            (first, first_len) = (dest, piece);
-        }
-        len = len.saturating_add(piece);
-    }
-    if len.wrapping_sub(1) >= LONGEST {
-        return fall_through(len, Door::Read, Reason::Pointer);
-    }
+    let call = |len| Call {
+        entry: Entry::Read,
+        caller,
+        len,
+    };
+    let wanted = match look_at(pieces) {
+        Ok(wanted) => wanted,
+        Err(len) => return fall_through(call(len), Reason::Pointer),
+    };
+    let call = call(wanted.len);
     if seccomp::confined() {
-        return fall_through(len, Door::Read, Reason::Confined);
+        return fall_through(call, Reason::Confined);
     }
-    if urandom_fd::unsure(fd) && !urandom_fd::make_sure(fd) {
+    if urandom_fd::is_suspect(fd) && !urandom_fd::settle_suspect(fd) {
         return Outcome::FallThrough;
     }
-    if let Err(reason) = judge_read(mode, fd, first.cast(), first_len, len, caller) {
+    // SAFETY: the caller's contract.
+    if let Err(reason) = unsafe { decide(mode, fd, &wanted, &call) } {
         // Not a request for randomness at all: nothing is counted but that.
         if reason == Reason::NotUrandom {
             stats::count_not_urandom();
             return Outcome::FallThrough;
         }
-        return fall_through(len, Door::Read, reason);
+        return fall_through(call, reason);
     }
-    // read(2) is a cancellation point. Before the slot is taken: this may not return.
+    // read(2) is a cancellation point. Before the page is taken: this may not return.
     next_symbol::testcancel();
-    // SAFETY: the caller's contract; every piece is plain.
+    let Wanted {
+        first,
+        first_len,
+        len,
+    } = wanted;
+    // SAFETY: the caller's contract; every piece was looked at.
     let done = unsafe {
         match mode {
-            // A read of the device never waits for the kernel's generator to be
-            // seeded: if it is not, the real read knows what to do.
-            Mode::Vdso => generator::fill_by_vdso(wanted.pieces(), libc::GRND_NONBLOCK, Door::Read),
-            _ if first_len == len && len <= SMALL => take_or_fill(first, len),
-            _ => generator::fill(wanted.pieces(), Door::Read).map(|()| len),
+            // A read of the device never waits for the kernel's generator to be seeded: if
+            // it is not, the real read knows what to do.
+            Mode::Vdso => {
+                generator::fill_by_vdso(pieces.pieces(), libc::GRND_NONBLOCK, Entry::Read)
+            }
+            _ if first_len == len && len <= SMALL => draw_or_fill(first, len),
+            _ => generator::fill(pieces.pieces(), Entry::Read).map(|()| len),
         }
     };
     match done {
         Ok(done) => Outcome::Served(done),
-        Err(reason) => fall_through(len, Door::Read, reason),
+        Err(reason) => fall_through(call, reason),
     }
 }
 
@@ -117,52 +146,47 @@ pub(crate) unsafe fn read(fd: c_int, wanted: &impl Pieces, caller: usize) -> Out
 /// # Safety
 /// `dest` is writable for `len`.
 #[inline]
-unsafe fn take_or_fill(dest: *mut u8, len: usize) -> Result<usize, Reason> {
+unsafe fn draw_or_fill(dest: *mut u8, len: usize) -> Result<usize, Reason> {
     // SAFETY: the caller's contract.
     unsafe {
-        match generator::take(dest, len, Door::Read) {
-            Take::Done => Ok(len),
-            Take::Lost => Err(Reason::Unseeded),
-            Take::Absent | Take::Short => {
-                generator::fill(iter::once((dest, len)), Door::Read).map(|()| len)
+        match generator::draw(dest, len, Entry::Read) {
+            Draw::Served => Ok(len),
+            Draw::Lost => Err(Reason::Unseeded),
+            Draw::Absent | Draw::Short => {
+                generator::fill(iter::once((dest, len)), Entry::Read).map(|()| len)
             }
         }
     }
 }
 
-/// Judges a read, and asks what the descriptor is only if the caller is over its
-/// allowance: a light read stays the one system call that it was.
+/// Judges a read, and asks what the descriptor is only if the caller is over its allowance:
+/// a light read stays the one system call that it was.
 ///
-/// The standing is looked at first, so that a thread is moved only for a
-/// descriptor that is urandom.
+/// The standing is looked at first, so that a thread is moved only for a descriptor that is
+/// urandom.
+///
+/// # Safety
+/// The first piece is where the caller wants random bytes.
 #[inline]
-fn judge_read(
-    mode: Mode,
-    fd: c_int,
-    dest: *mut c_void,
-    dest_len: usize,
-    len: usize,
-    caller: usize,
-) -> Result<(), Reason> {
+unsafe fn decide(mode: Mode, fd: c_int, wanted: &Wanted, call: &Call) -> Result<(), Reason> {
     let standing = generator::standing();
-    let judged = matches!(standing, Standing::Light) && matches!(mode, Mode::Auto | Mode::Observe);
-    if matches!(standing, Standing::Never) {
+    let judged = standing == Standing::Light && matches!(mode, Mode::Auto | Mode::Observe);
+    if standing == Standing::KernelOnly {
         return Err(Reason::Busy);
     }
-    if judged && charge(len) == Verdict::Within {
-        seen(len, Door::Read, caller, false);
+    if judged && charge(call.len) == Verdict::Within {
+        call_sites::record_judged(call, false);
         return Err(Reason::Light);
     }
-    // SAFETY: `dest` is the caller's buffer, in which it wants random bytes.
-    if !unsafe { urandom_fd::ask(fd, dest, dest_len) } {
-        if judged {
-            refund(len);
-        }
-        return Err(if urandom_fd::hinted(fd) {
-            Reason::Pointer
-        } else {
-            Reason::NotUrandom
-        });
+    // SAFETY: the caller's contract.
+    let answer = unsafe { urandom_fd::ask(fd, wanted.first.cast::<c_void>(), wanted.first_len) };
+    let reason = match answer {
+        Answer::Urandom => return decide_heavy(mode, standing, call),
+        Answer::Other => Reason::NotUrandom,
+        Answer::BadPointer => Reason::Pointer,
+    };
+    if judged {
+        refund(call.len);
     }
-    over(mode, standing, len, Door::Read, caller)
+    Err(reason)
 }

@@ -1,22 +1,24 @@
-//! Who asks: a table of call sites.
+//! Which call sites ask: a table of return addresses.
 //!
-//! Promises: 256 sites and one row for all others, in fixed memory, lock-free
-//! and async-signal-safe; nothing is noted unless a report is wanted. In
-//! `observe` every call is noted, so the table is exact. In the serving modes a
-//! call is noted where it leaves the fast path anyway: judged calls, reads and
-//! large requests for themselves, one that met a short buffer for all that its
-//! thread drew since the last such one. So sites come out in proportion, and add
-//! up to all that was drawn. Must never slow the fast path.
+//! Promises: 256 sites and one row for all others, in fixed memory, lock-free and
+//! async-signal-safe; nothing is recorded unless a report is wanted. In `observe` every
+//! call is recorded, so the table is exact. In the serving modes a call is recorded where
+//! it leaves the fast path anyway: judged calls, reads and large requests for themselves,
+//! one that met a short buffer for all that its thread drew since the last such one
+//! ([`PageShare`]). So sites come out in proportion, and add up to all that was drawn.
+//! Must never slow the fast path.
 //!
-//! A site is a return address and an entry point. `serve` notes, `report` reads.
+//! A site is a return address and an entry.
 
-use crate::stats::{Door, counters as stats};
+use super::{Call, add, on_first_thread, spread, zero};
+use crate::arch::tls;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use ownpool_core::record::Entry;
 
-/// Whether anybody will read the table.
+/// Whether a report is to be written: then calls are recorded.
 static WANTED: AtomicBool = AtomicBool::new(false);
 
-/// A report is to be written: calls are worth noting.
+/// A report is to be written.
 pub(crate) fn want() {
     WANTED.store(true, Relaxed);
 }
@@ -27,7 +29,7 @@ pub(crate) fn wanted() -> bool {
     WANTED.load(Relaxed)
 }
 
-/// Whether a report is to be written by whoever asks now: one is told yes.
+/// Whether the caller is to write the report: one caller is told yes.
 pub(crate) fn claim() -> bool {
     WANTED.swap(false, Relaxed)
 }
@@ -36,7 +38,7 @@ pub(crate) fn claim() -> bool {
 const SITES: usize = 256;
 
 struct Row {
-    /// Return address, and the door above user space's 47 bits; 0: free.
+    /// Return address, and the entry above user space's 47 bits; 0: free.
     key: AtomicUsize,
     calls: AtomicU64,
     bytes: AtomicU64,
@@ -72,48 +74,46 @@ static ROWS: [Row; SITES + 1] = [const {
     }
 }; SITES + 1];
 
-const DOOR_SHIFT: u32 = 48;
+const ENTRY_SHIFT: u32 = 48;
 
-/// What is noted of one call.
-pub(crate) struct Note {
-    /// The return address.
-    pub(crate) caller: usize,
-    pub(crate) door: Door,
-    /// The request's own length.
-    pub(crate) len: usize,
-    /// How many calls and bytes it stands for.
+/// Calls, and the bytes that they asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Volume {
     pub(crate) calls: u64,
     pub(crate) bytes: u64,
-    /// An address that is the thread's own.
-    pub(crate) thread: usize,
-    /// Whether the thread is moved, or would be.
-    pub(crate) moved: bool,
 }
 
-/// Notes a call; the number of its row, for [`add`].
-pub(crate) fn note(note: &Note) -> usize {
-    let key = note.caller | (note.door as usize + 1) << DOOR_SHIFT;
-    let number = find(key);
+/// Records a call that was judged; `moved`: its thread is moved, or would be.
+#[inline]
+pub(crate) fn record_judged(call: &Call, moved: bool) {
+    if wanted() {
+        let volume = Volume {
+            calls: 1,
+            bytes: call.len as u64,
+        };
+        record(call, volume, moved);
+    }
+}
+
+/// Records a volume for the site of `call`; the number of its row.
+fn record(call: &Call, volume: Volume, moved: bool) -> usize {
+    let number = find(call.caller | (call.entry as usize + 1) << ENTRY_SHIFT);
     let Some(row) = ROWS.get(number) else {
         return number;
     };
-    if stats::is_first(note.thread) {
-        stats::add_alone(&row.first_calls, note.calls);
-        stats::add_alone(&row.first_bytes, note.bytes);
-    } else {
-        row.calls.fetch_add(note.calls, Relaxed);
-        row.bytes.fetch_add(note.bytes, Relaxed);
-    }
+    let alone = on_first_thread();
+    let (calls, bytes) = match alone {
+        true => (&row.first_calls, &row.first_bytes),
+        false => (&row.calls, &row.bytes),
+    };
+    add(calls, volume.calls, alone);
+    add(bytes, volume.bytes, alone);
     // What seldom changes is looked at before it is written.
-    if row.largest.load(Relaxed) < note.len as u64 {
-        row.largest.fetch_max(note.len as u64, Relaxed);
+    if row.largest.load(Relaxed) < call.len as u64 {
+        row.largest.fetch_max(call.len as u64, Relaxed);
     }
-    // Thread blocks are aligned to 64 and stacks lie megabytes apart.
-    let class = (note.thread >> 6 ^ note.thread >> 12 ^ note.thread >> 23) % 64;
-    for (bits, bit) in [
-        (&row.threads, 1 << class),
-        (&row.moved, u64::from(note.moved)),
-    ] {
+    let class = spread(tls::thread_pointer()) % 64;
+    for (bits, bit) in [(&row.threads, 1 << class), (&row.moved, u64::from(moved))] {
         if bits.load(Relaxed) & bit != bit {
             bits.fetch_or(bit, Relaxed);
         }
@@ -121,11 +121,68 @@ pub(crate) fn note(note: &Note) -> usize {
     number
 }
 
-/// Adds what a thread drew after its last note, when it ends, to that note's row.
-pub(crate) fn add(number: usize, calls: u64, bytes: u64) {
-    if let Some(row) = ROWS.get(number) {
-        row.calls.fetch_add(calls, Relaxed);
-        row.bytes.fetch_add(bytes, Relaxed);
+/// What of a page's draws has been recorded; lies in the page.
+#[repr(C)]
+pub(crate) struct PageShare {
+    calls: AtomicU64,
+    bytes: AtomicU64,
+    /// The row of the last record, and one; 0: there was none.
+    row: AtomicU64,
+}
+
+impl PageShare {
+    /// Records a call of a moved thread that leaves the fast path and is about to be
+    /// served. `drawn` is all that its page has served so far. A call that always leaves
+    /// it (`alone`: a read, a large request) stands for itself; one that met a short
+    /// buffer for all that was drawn by the fast path since the last record.
+    pub(crate) fn record(&self, call: &Call, alone: bool, drawn: Volume) {
+        let served = Volume {
+            calls: drawn.calls.saturating_add(1),
+            bytes: drawn.bytes.saturating_add(call.len as u64),
+        };
+        let volume = match alone {
+            true => {
+                let (calls, bytes) = (self.calls.load(Relaxed), self.bytes.load(Relaxed));
+                self.calls.store(calls.saturating_add(1), Relaxed);
+                self.bytes
+                    .store(bytes.saturating_add(call.len as u64), Relaxed);
+                Volume {
+                    calls: 1,
+                    bytes: call.len as u64,
+                }
+            }
+            false => self.take_unrecorded(served),
+        };
+        let row = record(call, volume, true);
+        // What is drawn by the fast path later and never recorded belongs to the last call
+        // that was, or, for want of one, to the first of the other kind.
+        if !alone || self.row.load(Relaxed) == 0 {
+            self.row.store(row as u64 + 1, Relaxed);
+        }
+    }
+
+    /// Adds what is not recorded yet to the row of the last record. A page of which nothing
+    /// was ever recorded (no report is wanted) has drawn nothing that needs it.
+    pub(crate) fn record_rest(&self, drawn: Volume) {
+        if self.calls.load(Relaxed) != 0 {
+            let volume = self.take_unrecorded(drawn);
+            let row = self.row.load(Relaxed) as usize;
+            if let Some(row) = row.checked_sub(1).and_then(|number| ROWS.get(number)) {
+                add(&row.calls, volume.calls, false);
+                add(&row.bytes, volume.bytes, false);
+            }
+        }
+    }
+
+    /// What was served and not recorded, which counts as recorded from now on.
+    fn take_unrecorded(&self, served: Volume) -> Volume {
+        let (calls, bytes) = (self.calls.load(Relaxed), self.bytes.load(Relaxed));
+        self.calls.store(served.calls, Relaxed);
+        self.bytes.store(served.bytes, Relaxed);
+        Volume {
+            calls: served.calls.saturating_sub(calls),
+            bytes: served.bytes.saturating_sub(bytes),
+        }
     }
 }
 
@@ -193,10 +250,10 @@ fn next_after(last: (u64, usize)) -> Option<(u64, usize)> {
 
 fn site(row: &Row) -> Site {
     let key = row.key.load(Relaxed);
-    let door = (key >> DOOR_SHIFT).wrapping_sub(1);
+    let entry = (key >> ENTRY_SHIFT).wrapping_sub(1);
     Site {
-        caller: key & ((1 << DOOR_SHIFT) - 1),
-        entry: Door::ALL.get(door).map_or("other", |door| door.name()),
+        caller: key & ((1 << ENTRY_SHIFT) - 1),
+        entry: Entry::ALL.get(entry).map_or("other", |entry| entry.name()),
         calls: row.calls(),
         bytes: row.bytes(),
         largest: row.largest.load(Relaxed),
@@ -205,10 +262,12 @@ fn site(row: &Row) -> Site {
     }
 }
 
-/// Every row free again: a forked child starts anew.
-pub(crate) fn start_anew() {
+/// Every row free again.
+pub(super) fn start_anew() {
     for row in &ROWS {
-        row.key.store(0, Relaxed);
+        if row.key.load(Relaxed) != 0 {
+            row.key.store(0, Relaxed);
+        }
         for count in [
             &row.calls,
             &row.bytes,
@@ -218,7 +277,7 @@ pub(crate) fn start_anew() {
             &row.threads,
             &row.moved,
         ] {
-            count.store(0, Relaxed);
+            zero(count);
         }
     }
 }
@@ -228,15 +287,12 @@ mod tests {
     use super::*;
 
     fn call(caller: usize, bytes: u64) {
-        let _ = note(&Note {
+        let call = Call {
+            entry: Entry::Read,
             caller,
-            door: Door::Read,
             len: bytes as usize,
-            calls: 1,
-            bytes,
-            thread: 64,
-            moved: false,
-        });
+        };
+        let _ = record(&call, Volume { calls: 1, bytes }, false);
     }
 
     // One test: the table is the process's.

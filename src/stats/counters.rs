@@ -1,356 +1,192 @@
-//! Counters and their snapshot.
+//! Counters of the process, and of each page.
 //!
-//! Promises: what the kernel answered is counted exactly, per entry point, in
-//! shards that threads spread over, the first thread's its own; what private generators
-//! answered is counted in their own pages and added up here when a page is
-//! given back. Nothing shared is written when a private generator answers.
-//! Counters start anew in a forked child. Must never be needed for a decision.
+//! Promises: what the kernel answered is counted exactly, by entry, in shards that threads
+//! spread over, the first thread's its own; what a private generator served is counted in
+//! its page, and absorbed here before the page is erased.
 //!
-//! One imprecision: a page that the kernel reclaims under memory pressure
-//! (MAP_DROPPABLE) takes its counts along; `fell_through.unseeded` tells.
+//! One imprecision: a page that the kernel drops under memory pressure (MAP_DROPPABLE)
+//! takes its counts along; `fell_through.unseeded` tells.
 
-use core::arch::asm;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use super::{Call, add, on_first_thread, spread, zero};
+use crate::arch::tls;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use ownpool_core::record::{Counts, ENTRIES, REASONS, Reason, Total};
 
-/// Which entry point a request came in by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
-pub(crate) enum Door {
-    Getrandom = 0,
-    Getentropy = 1,
-    Arc4random = 2,
-    Syscall = 3,
-    Read = 4,
-    /// The C API's own functions: counted, but not an interposed entry.
-    Api = 5,
-}
-
-/// How many doors there are.
-pub(crate) const DOORS: usize = 6;
-
-impl Door {
-    pub(crate) const ALL: [Door; DOORS] = [
-        Door::Getrandom,
-        Door::Getentropy,
-        Door::Arc4random,
-        Door::Syscall,
-        Door::Read,
-        Door::Api,
-    ];
-
-    /// The name in reports.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Door::Getrandom => "getrandom",
-            Door::Getentropy => "getentropy",
-            Door::Arc4random => "arc4random",
-            Door::Syscall => "syscall",
-            Door::Read => "read",
-            Door::Api => "api",
-        }
-    }
-}
-
-/// Why a request was left to the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
-pub(crate) enum Reason {
-    /// A call of this thread is in flight: a signal handler draws, or a handler
-    /// once left by a jump; or the thread stays on the kernel for good.
-    Busy = 0,
-    /// Flags that only the kernel can answer for.
-    Flags = 1,
-    /// The descriptor is something else.
-    NotUrandom = 2,
-    /// No seed, no page, or a page that was wiped or dropped in mid-call.
-    Unseeded = 3,
-    /// The program has confined itself.
-    Confined = 4,
-    /// A pointer or length that only the kernel can judge.
-    Pointer = 5,
-    /// Within the allowance: the usual case, not counted among the causes.
-    Light = 6,
-    /// Nobody is served in this mode.
-    Mode = 7,
-    /// `observe`: a private generator would have answered.
-    Observed = 8,
-}
-
-/// How many causes are reported: all but the two usual ones.
-pub(crate) const CAUSES: usize = 6;
-
-impl Reason {
-    pub(crate) const REPORTED: [Reason; CAUSES] = [
-        Reason::Busy,
-        Reason::Flags,
-        Reason::NotUrandom,
-        Reason::Unseeded,
-        Reason::Confined,
-        Reason::Pointer,
-    ];
-
-    /// The name in reports.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Reason::Busy => "busy",
-            Reason::Flags => "flags",
-            Reason::NotUrandom => "not_urandom",
-            Reason::Unseeded => "unseeded",
-            Reason::Confined => "confined",
-            Reason::Pointer => "pointer",
-            Reason::Light => "light",
-            Reason::Mode => "mode",
-            Reason::Observed => "observed",
-        }
-    }
-}
-
-/// What one private generator has done; lives in its page.
-#[derive(Clone, Copy, Debug, Default)]
+/// What private generators have done. `bytes` has those that can still be handed out too,
+/// so that handing out need not count.
 #[repr(C)]
-pub(crate) struct Private {
-    pub(crate) bytes: u64,
-    pub(crate) calls: [u64; DOORS],
-    pub(crate) refills: u64,
-    pub(crate) reseeds: u64,
+pub(crate) struct PageCounts {
+    pub(crate) bytes: AtomicU64,
+    pub(crate) calls: [AtomicU64; ENTRIES],
+    pub(crate) refills: AtomicU64,
+    pub(crate) reseeds: AtomicU64,
+}
+
+impl PageCounts {
+    const fn new() -> PageCounts {
+        PageCounts {
+            bytes: AtomicU64::new(0),
+            calls: [const { AtomicU64::new(0) }; ENTRIES],
+            refills: AtomicU64::new(0),
+            reseeds: AtomicU64::new(0),
+        }
+    }
+
+    /// All that is counted.
+    fn each(&self) -> impl Iterator<Item = &AtomicU64> {
+        self.calls
+            .iter()
+            .chain([&self.bytes, &self.refills, &self.reseeds])
+    }
+
+    /// How many calls were served.
+    pub(crate) fn all_calls(&self) -> u64 {
+        self.calls
+            .iter()
+            .fold(0, |sum, calls| sum.wrapping_add(calls.load(Relaxed)))
+    }
+
+    /// Adds everything to the process's counts; `unread` bytes are not handed out yet.
+    pub(crate) fn add_to(&self, counts: &mut Counts, unread: u64) {
+        for (sum, calls) in counts.entries.iter_mut().zip(&self.calls) {
+            *sum = sum.wrapping_add(calls.load(Relaxed));
+        }
+        let bytes = self.bytes.load(Relaxed).saturating_sub(unread);
+        counts.add(Total::PrivateCalls, self.all_calls());
+        counts.add(Total::PrivateBytes, bytes);
+        counts.add(Total::Refills, self.refills.load(Relaxed));
+        counts.add(Total::Reseeds, self.reseeds.load(Relaxed));
+    }
 }
 
 /// Requests that the kernel answered, and their bytes.
 struct Tally {
-    calls: [AtomicU64; DOORS],
+    calls: [AtomicU64; ENTRIES],
     bytes: AtomicU64,
 }
 
-/// Two cache lines of kernel-answered counts, on their own: the processor fetches
-/// lines in pairs.
+impl Tally {
+    const fn new() -> Tally {
+        Tally {
+            calls: [const { AtomicU64::new(0) }; ENTRIES],
+            bytes: AtomicU64::new(0),
+        }
+    }
+}
+
+/// Two cache lines of counts on their own: the processor fetches lines in pairs.
 #[repr(align(128))]
 struct Shard {
     /// Answered by the kernel because it was right so.
-    left: Tally,
+    light: Tally,
     /// Answered by the kernel in `observe`, where a private generator would have.
     observed: Tally,
 }
 
-/// The first shard is the first thread's alone, and needs no locked instruction;
-/// the others share the rest by chance.
+/// The first shard is the first thread's alone, and needs no locked instruction; other
+/// threads share the rest by chance.
 const SHARDS: usize = 17;
 static KERNEL: [Shard; SHARDS] = [const {
     Shard {
-        left: Tally {
-            calls: [const { AtomicU64::new(0) }; DOORS],
-            bytes: AtomicU64::new(0),
-        },
-        observed: Tally {
-            calls: [const { AtomicU64::new(0) }; DOORS],
-            bytes: AtomicU64::new(0),
-        },
+        light: Tally::new(),
+        observed: Tally::new(),
     }
 }; SHARDS];
 
-/// The thread that loaded the library, by an address that is its own.
-static FIRST: AtomicUsize = AtomicUsize::new(0);
+/// What erased pages had counted.
+static ABSORBED: PageCounts = PageCounts::new();
+static THREADS_MOVED: AtomicU64 = AtomicU64::new(0);
+static WOULD_MOVE_THREADS: AtomicU64 = AtomicU64::new(0);
+static FELL_THROUGH: [AtomicU64; REASONS] = [const { AtomicU64::new(0) }; REASONS];
 
-/// Whether this address is the first thread's own.
-#[inline(always)]
-pub(crate) fn is_first(thread: usize) -> bool {
-    thread == FIRST.load(Relaxed)
-}
-
-/// Once, on the thread that loads the library.
-pub(crate) fn start(thread: usize) {
-    FIRST.store(thread, Relaxed);
-}
-
-/// Counts that change seldom.
-struct Rare {
-    threads_moved: AtomicU64,
-    fell_through: [AtomicU64; CAUSES],
-    would_move_threads: AtomicU64,
-    retired_bytes: AtomicU64,
-    retired_calls: [AtomicU64; DOORS],
-    retired_refills: AtomicU64,
-    retired_reseeds: AtomicU64,
-}
-
-static RARE: Rare = Rare {
-    threads_moved: AtomicU64::new(0),
-    fell_through: [const { AtomicU64::new(0) }; CAUSES],
-    would_move_threads: AtomicU64::new(0),
-    retired_bytes: AtomicU64::new(0),
-    retired_calls: [const { AtomicU64::new(0) }; DOORS],
-    retired_refills: AtomicU64::new(0),
-    retired_reseeds: AtomicU64::new(0),
-};
-
-fn add(counter: &AtomicU64, amount: u64) {
-    counter.fetch_add(amount, Relaxed);
-}
-
-/// A request of `len` bytes was left to the kernel. `thread` is any address that
-/// is the thread's own: it picks the shard.
+/// A request fell through to the kernel.
 #[inline]
-pub(crate) fn count_kernel(thread: usize, door: Door, len: usize, reason: Reason) {
-    let alone = is_first(thread);
-    // Thread stacks lie megabytes apart and thread blocks are aligned to 64.
-    let pick = (thread >> 6) ^ (thread >> 12) ^ (thread >> 23);
-    let number = if alone { 0 } else { 1 + pick % (SHARDS - 1) };
+pub(crate) fn count_kernel(call: &Call, reason: Reason) {
+    let alone = on_first_thread();
+    let number = match alone {
+        true => 0,
+        false => 1 + spread(tls::thread_pointer()) % (SHARDS - 1),
+    };
     let Some(shard) = KERNEL.get(number) else {
         return;
     };
-    let observed = reason == Reason::Observed;
-    let tally = if observed {
-        &shard.observed
-    } else {
-        &shard.left
+    let tally = match reason {
+        Reason::Observed => &shard.observed,
+        _ => &shard.light,
     };
-    let Some(calls) = tally.calls.get(door as usize) else {
-        return;
-    };
-    if alone {
-        add_alone(calls, 1);
-        add_alone(&tally.bytes, len as u64);
-    } else {
-        add(calls, 1);
-        add(&tally.bytes, len as u64);
+    if let Some(calls) = tally.calls.get(call.entry as usize) {
+        add(calls, 1, alone);
+        add(&tally.bytes, call.len as u64, alone);
     }
-    if let Some(cause) = RARE.fell_through.get(reason as usize) {
-        add(cause, 1);
+    if let Some(cause) = FELL_THROUGH.get(reason as usize) {
+        add(cause, 1, false);
     }
 }
 
-/// Adds to a counter that only this thread writes: one instruction, so that a
-/// signal handler that counts too cannot fall into it, but not a locked one,
-/// which costs 5 ns.
-#[inline(always)]
-pub(crate) fn add_alone(counter: &AtomicU64, amount: u64) {
-    // SAFETY: the counter is aligned and lives for ever.
-    unsafe {
-        asm!(
-            "add qword ptr [{counter}], {amount}",
-            counter = in(reg) counter.as_ptr(), amount = in(reg) amount,
-            options(nostack),
-        );
-    }
-}
-
-/// A descriptor turned out to be something else: the one cause without a request.
+/// A descriptor turned out to be something else: the one reason without a request.
 pub(crate) fn count_not_urandom() {
-    if let Some(cause) = RARE.fell_through.get(Reason::NotUrandom as usize) {
-        add(cause, 1);
+    if let Some(cause) = FELL_THROUGH.get(Reason::NotUrandom as usize) {
+        add(cause, 1, false);
     }
 }
 
 /// A thread was given a page.
 pub(crate) fn count_move() {
-    add(&RARE.threads_moved, 1);
+    add(&THREADS_MOVED, 1, false);
 }
 
 /// `observe`: a thread went over its allowance for the first time.
 pub(crate) fn count_would_move() {
-    add(&RARE.would_move_threads, 1);
+    add(&WOULD_MOVE_THREADS, 1, false);
 }
 
-/// A page is about to be erased: its counts go to the process.
-pub(crate) fn retire(private: &Private) {
-    add(&RARE.retired_bytes, private.bytes);
-    add(&RARE.retired_refills, private.refills);
-    add(&RARE.retired_reseeds, private.reseeds);
-    for (total, calls) in RARE.retired_calls.iter().zip(private.calls) {
-        add(total, calls);
+/// A page is about to be erased: its counts go to the process. `unread` bytes of it were
+/// not handed out.
+pub(crate) fn absorb(page: &PageCounts, unread: u64) {
+    for (sum, counter) in ABSORBED.each().zip(page.each()) {
+        add(sum, counter.load(Relaxed), false);
     }
+    ABSORBED.bytes.fetch_sub(unread, Relaxed);
 }
 
-/// Everything, at one moment. Threads go on counting meanwhile.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Snapshot {
-    pub(crate) threads_moved: u64,
-    pub(crate) kernel_calls: u64,
-    pub(crate) kernel_bytes: u64,
-    pub(crate) private_calls: u64,
-    pub(crate) private_bytes: u64,
-    pub(crate) would_move_threads: u64,
-    pub(crate) would_move_calls: u64,
-    pub(crate) would_move_bytes: u64,
-    pub(crate) refills: u64,
-    pub(crate) reseeds: u64,
-    pub(crate) entries: [u64; DOORS],
-    pub(crate) fell_through: [u64; CAUSES],
-}
-
-impl Snapshot {
-    /// The process's counts, without those of pages that are in use.
-    pub(crate) fn of_process() -> Snapshot {
-        let read = |counter: &AtomicU64| counter.load(Relaxed);
-        let mut now = Snapshot {
-            threads_moved: read(&RARE.threads_moved),
-            would_move_threads: read(&RARE.would_move_threads),
-            ..Snapshot::default()
-        };
-        for (to, from) in now.fell_through.iter_mut().zip(&RARE.fell_through) {
-            *to = read(from);
-        }
-        for shard in &KERNEL {
-            for (tally, observed) in [(&shard.left, false), (&shard.observed, true)] {
-                let (mut calls, bytes) = (0, read(&tally.bytes));
-                for (entry, counter) in now.entries.iter_mut().zip(&tally.calls) {
-                    let count = read(counter);
-                    *entry += count;
-                    calls += count;
-                }
-                now.kernel_calls += calls;
-                now.kernel_bytes += bytes;
-                if observed {
-                    now.would_move_calls += calls;
-                    now.would_move_bytes += bytes;
-                }
+/// The process's counts, without those of pages that are in use. Threads go on counting
+/// meanwhile.
+pub(crate) fn process_counts() -> Counts {
+    let mut now = Counts::default();
+    now.add(Total::ThreadsMoved, THREADS_MOVED.load(Relaxed));
+    now.add(Total::WouldMoveThreads, WOULD_MOVE_THREADS.load(Relaxed));
+    for (sum, cause) in now.fell_through.iter_mut().zip(&FELL_THROUGH) {
+        *sum = cause.load(Relaxed);
+    }
+    for shard in &KERNEL {
+        for (tally, observed) in [(&shard.light, false), (&shard.observed, true)] {
+            let mut all_calls = 0;
+            for (sum, calls) in now.entries.iter_mut().zip(&tally.calls) {
+                let calls = calls.load(Relaxed);
+                *sum = sum.wrapping_add(calls);
+                all_calls += calls;
+            }
+            let bytes = tally.bytes.load(Relaxed);
+            now.add(Total::KernelCalls, all_calls);
+            now.add(Total::KernelBytes, bytes);
+            if observed {
+                now.add(Total::WouldMoveCalls, all_calls);
+                now.add(Total::WouldMoveBytes, bytes);
             }
         }
-        let mut retired = Private {
-            bytes: read(&RARE.retired_bytes),
-            refills: read(&RARE.retired_refills),
-            reseeds: read(&RARE.retired_reseeds),
-            ..Private::default()
-        };
-        for (to, from) in retired.calls.iter_mut().zip(&RARE.retired_calls) {
-            *to = read(from);
-        }
-        now.add(&retired);
-        now
     }
-
-    /// Adds what one private generator has done.
-    pub(crate) fn add(&mut self, private: &Private) {
-        self.private_bytes += private.bytes;
-        self.refills += private.refills;
-        self.reseeds += private.reseeds;
-        for (entry, calls) in self.entries.iter_mut().zip(private.calls) {
-            *entry += calls;
-            self.private_calls += calls;
-        }
-    }
+    ABSORBED.add_to(&mut now, 0);
+    now
 }
 
-/// Every counter back to zero: a forked child starts anew. Its generators'
-/// pages, and the counts in them, are wiped by the kernel.
-pub(crate) fn start_anew() {
-    let zero = |counter: &AtomicU64| counter.store(0, Relaxed);
+/// Every counter back to zero.
+pub(super) fn start_anew() {
     for shard in &KERNEL {
-        for tally in [&shard.left, &shard.observed] {
-            zero(&tally.bytes);
-            tally.calls.iter().for_each(zero);
+        for tally in [&shard.light, &shard.observed] {
+            tally.calls.iter().chain([&tally.bytes]).for_each(zero);
         }
     }
-    RARE.fell_through
-        .iter()
-        .chain(&RARE.retired_calls)
+    let rest = FELL_THROUGH.iter().chain(ABSORBED.each());
+    rest.chain([&THREADS_MOVED, &WOULD_MOVE_THREADS])
         .for_each(zero);
-    for counter in [
-        &RARE.threads_moved,
-        &RARE.would_move_threads,
-        &RARE.retired_bytes,
-        &RARE.retired_refills,
-        &RARE.retired_reseeds,
-    ] {
-        zero(counter);
-    }
 }

@@ -23,12 +23,8 @@
 //! | 64 | at the top | `7:` |
 //! | 65 and more | `6:` | `7:` |
 
-use crate::cache_padded::CachePadded;
+use super::WIDE;
 use core::arch::asm;
-use core::sync::atomic::AtomicBool;
-
-/// Whether the AVX-512 backend is in use. Set once, before anybody draws.
-pub(super) static WIDE: CachePadded<AtomicBool> = CachePadded(AtomicBool::new(false));
 
 /// The first and the last `$size` bytes, which cover a length of up to twice that.
 macro_rules! both_ends {
@@ -64,7 +60,7 @@ macro_rules! both_ends {
 /// `from` and `dest` are readable and writable for `len`, at most `isize::MAX`, and do not
 /// overlap.
 #[inline(always)]
-pub(super) unsafe fn hand_out(from: *mut u8, dest: *mut u8, len: usize) {
+pub(crate) unsafe fn copy_out(from: *mut u8, dest: *mut u8, len: usize) {
     // SAFETY: each arm touches `len` bytes or fewer at both places; the caller's
     // contract. Wide registers from 16 on have no older halves, so no `vzeroupper`
     // is owed.
@@ -188,7 +184,7 @@ pub(super) unsafe fn hand_out(from: *mut u8, dest: *mut u8, len: usize) {
 /// # Safety
 /// `from` is readable and writable for 4 bytes.
 #[inline(always)]
-pub(super) unsafe fn word_32(from: *mut u8) -> u32 {
+pub(crate) unsafe fn word_32(from: *mut u8) -> u32 {
     let word;
     // SAFETY: the caller's contract.
     unsafe {
@@ -207,7 +203,7 @@ pub(super) unsafe fn word_32(from: *mut u8) -> u32 {
 /// # Safety
 /// `from` is readable and writable for 8 bytes.
 #[inline(always)]
-pub(super) unsafe fn word_64(from: *mut u8) -> u64 {
+pub(crate) unsafe fn word_64(from: *mut u8) -> u64 {
     let word;
     // SAFETY: the caller's contract.
     unsafe {
@@ -244,7 +240,7 @@ mod tests {
         let mut dest = vec![0xee; len + 64];
         // SAFETY: both are longer than `shift + len`.
         unsafe {
-            hand_out(
+            copy_out(
                 from[shift..].as_mut_ptr(),
                 dest[32 - shift..].as_mut_ptr(),
                 len,

@@ -5,9 +5,9 @@
 //! again by then); unwinders find their way from any of its instructions.
 //! Must never reach deeper than callers have room for, or write below the stack pointer.
 //! What the kernel saves of the registers when a signal falls into the cipher lies
-//! beyond its reach. Only `refill` calls it.
+//! beyond its reach.
 
-use super::copy_out::WIDE;
+use super::WIDE;
 use core::arch::naked_asm;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -28,7 +28,7 @@ macro_rules! zero_general_registers {
 /// returned may have left there of a key. It reaches less than 2 KiB below the hook's
 /// caller, 300 to 900 bytes deeper than the cipher has just been.
 #[inline(always)]
-pub(super) fn scrub() {
+pub(crate) fn scrub() {
     // SAFETY: each clobbers what the ABI lets a function clobber; registers from 16 on
     // exist where `WIDE` says so.
     unsafe {
