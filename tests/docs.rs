@@ -25,7 +25,7 @@ fn root() -> &'static Path {
 /// The table as Markdown. A default of nothing is an empty cell; a pipe would end one.
 fn table() -> String {
     let mut text = String::from("| setting | default | unit | meaning |\n|---|---|---|---|\n");
-    for row in &settings::TABLE {
+    for row in settings::TABLE {
         for cell in [row.name, row.default, row.unit, row.help] {
             assert!(
                 !cell.contains(['|', '\n', '`']),

@@ -442,7 +442,7 @@ fn every_complaint_is_one_clear_line() {
     assert_eq!((done.status, done.stdout.as_str()), (0, "129\n"));
     assert_eq!(done.stderr.lines().count(), 2, "{done:?}");
     // Every row of the table but the lists of names, for which any text will do.
-    for row in &table::TABLE {
+    for row in table::TABLE {
         if ["OWNPOOL_ONLY", "OWNPOOL_SKIP", "OWNPOOL_STATS"].contains(&row.name) {
             continue;
         }
@@ -475,7 +475,7 @@ fn names_that_are_not_ours_are_not_looked_at() {
 #[test]
 fn valid_settings_are_silent() {
     let place = Place::new();
-    for row in &table::TABLE {
+    for row in table::TABLE {
         assert_eq!(
             place.complains(&[(row.name, row.default)]),
             "",
@@ -492,7 +492,7 @@ fn hostile_values_do_no_harm() {
     // The kernel takes at most 128 KiB a string, so megabytes are many strings.
     let longest = "A".repeat(120_000);
     let binary = OsString::from_vec((1..=255).collect());
-    for row in &table::TABLE {
+    for row in table::TABLE {
         for value in [
             OsString::from(longest.clone()),
             binary.clone(),
