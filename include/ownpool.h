@@ -5,7 +5,7 @@
  * Every function may be called at any time: on any thread, in signal handlers, in forked
  * children, in constructors and before them, and while a thread or the process ends.
  *
- * Made from src/api.rs by cbindgen: change the comments there.
+ * Made from src/c_api.rs by cbindgen: change the comments there.
  */
 
 #ifndef OWNPOOL_H

@@ -4,7 +4,6 @@
 //!
 //! The tracee's standard output and error go to files and come back whole. A run ends
 //! after [`LONGEST`] at the latest: the program is then killed and the test fails.
-#![allow(dead_code, reason = "each test program uses its own part")]
 
 use core::mem::{self, size_of};
 use core::ptr;
@@ -22,55 +21,55 @@ const LONGEST: Duration = Duration::from_secs(60);
 
 /// One system call.
 #[derive(Clone, Debug)]
-pub(crate) struct Call {
+pub struct Call {
     /// The thread that made it.
-    pub(crate) thread: i32,
+    pub thread: i32,
     /// Its number, one of `libc::SYS_*`.
-    pub(crate) number: i64,
+    pub number: i64,
     /// Its arguments.
-    pub(crate) args: [u64; 6],
+    pub args: [u64; 6],
     /// What it gave: a negative number is an errno. `None` while it has not returned,
     /// and for those that never do.
-    pub(crate) result: Option<i64>,
+    pub result: Option<i64>,
     /// Name of the mapping that holds the instruction: the last component of a path, or
     /// as in /proc/PID/maps, "[vdso]".
-    pub(crate) from: String,
+    pub from: String,
     /// How many execve(2) the process had behind it, the first one included.
-    pub(crate) image: usize,
+    pub image: usize,
     /// Whether it was answered by the test.
-    pub(crate) refused: bool,
+    pub refused: bool,
     /// For calls that take a path first or second: the path.
-    pub(crate) path: Option<String>,
+    pub path: Option<String>,
 }
 
 impl Call {
     /// Whether our library made it, by an instruction of its own.
-    pub(crate) fn by_library(&self) -> bool {
+    pub fn by_library(&self) -> bool {
         self.from.starts_with("libownpool.so")
     }
 
     /// Whether the vDSO made it for somebody.
-    pub(crate) fn by_vdso(&self) -> bool {
+    pub fn by_vdso(&self) -> bool {
         self.from == "[vdso]"
     }
 }
 
 /// A finished run.
 #[derive(Debug)]
-pub(crate) struct Trace {
+pub struct Trace {
     /// Every system call, in the order in which they began.
-    pub(crate) calls: Vec<Call>,
+    pub calls: Vec<Call>,
     /// How the program ended, as wait(2) has it.
-    pub(crate) status: i32,
+    pub status: i32,
     /// Its standard output.
-    pub(crate) stdout: String,
+    pub stdout: String,
     /// Its standard error.
-    pub(crate) stderr: String,
+    pub stderr: String,
 }
 
 impl Trace {
     /// Whether the program ended with exit status 0.
-    pub(crate) fn succeeded(&self) -> bool {
+    pub fn succeeded(&self) -> bool {
         self.status == 0
     }
 }
@@ -93,7 +92,7 @@ const ORIG_RAX: usize = 15 * 8;
 
 /// Runs `command` to its end. For every call that begins, `answer` may give the result
 /// that the program sees instead: the kernel then does not make the call at all.
-pub(crate) fn run(command: &mut Command, mut answer: impl FnMut(&Call) -> Option<i64>) -> Trace {
+pub fn run(command: &mut Command, mut answer: impl FnMut(&Call) -> Option<i64>) -> Trace {
     let mut stdout = tempfile::tempfile().expect("a file for standard output");
     let mut stderr = tempfile::tempfile().expect("a file for standard error");
     command

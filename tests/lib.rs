@@ -1,0 +1,4 @@
+//! What the test programs of this package share.
+
+pub mod model;
+pub mod support;

@@ -1,0 +1,788 @@
+//! The world that the steps act on: pages, threads, the list of free pages, and the
+//! watcher that knows every byte that was ever handed out.
+//!
+//! Bytes are symbols: a value that comes of a key and a place is the hash of both, so two
+//! values are equal only if they are the same bytes of the same stream, and a value that
+//! comes of a wiped key is known as weak wherever it turns up.
+
+use super::programs::{Busy, Program, Protocol, Step};
+use std::collections::BTreeSet;
+
+pub type Value = u64;
+/// Erased memory.
+pub const ZERO: Value = 0;
+/// What stood in the caller's memory before.
+pub const UNFILLED: Value = 1;
+/// Cells that a refill leaves to be handed out.
+pub const YIELD: usize = 3;
+const SENTINEL: usize = usize::MAX;
+/// A run that takes longer hangs.
+const LONGEST: usize = 3000;
+
+/// What must never be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Violation {
+    /// Erased bytes were handed out.
+    Zero,
+    /// A call returned without having filled its memory.
+    Unfilled,
+    /// Bytes were handed out twice.
+    Repeat,
+    /// Bytes that come of a wiped key were handed out.
+    Weak,
+    /// Two threads, or a thread and the list, have the same page.
+    TwoOwners,
+    /// A page that nobody owns and that is not on the list.
+    Lost,
+    /// A thread was given a page with something in it.
+    Dirty,
+    /// A page is used where there is none.
+    Null,
+    /// It does not end.
+    Hang,
+}
+
+/// What may fall between two steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A signal handler draws a little.
+    Draw,
+    /// A signal handler draws a lot.
+    Bulk,
+    /// A signal handler forks; parent and child return from it.
+    Fork,
+    /// The same, and both draw in it.
+    ForkDraw,
+    /// A signal handler forks, and the child jumps away.
+    ForkJump,
+    /// A signal handler leaves by siglongjmp.
+    Jump,
+    /// A signal handler ends the thread; another thread goes on in its place.
+    Exit,
+    /// The kernel drops the pages.
+    Drop,
+    /// A signal handler draws, and the thread is found to have behaved lightly.
+    Forgive,
+    /// The kernel refuses the next seed.
+    Refuse,
+    /// Everybody is to reseed: ownpool_reseed, or a change of mode.
+    Epoch,
+    /// Another thread is moved.
+    OtherMoves,
+    /// Two other threads are moved, and the first of them ends: what ABA needs.
+    OthersSwap,
+    /// Another thread that has a page ends.
+    OtherEnds,
+}
+
+pub const EVENTS: [Event; 14] = [
+    Event::Draw,
+    Event::Bulk,
+    Event::Fork,
+    Event::ForkDraw,
+    Event::ForkJump,
+    Event::Jump,
+    Event::Exit,
+    Event::Drop,
+    Event::Forgive,
+    Event::Refuse,
+    Event::Epoch,
+    Event::OtherMoves,
+    Event::OthersSwap,
+    Event::OtherEnds,
+];
+
+/// Which fresh kernel bytes a streamed request gets.
+#[derive(Clone, Copy, Debug)]
+pub enum Kernel {
+    /// None.
+    No,
+    /// Some of its own, for its subkey.
+    Own,
+    /// Those of the page, which is reseeded for it.
+    Shared,
+}
+
+/// What a thread does, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub enum Op {
+    /// A request of so many cells.
+    Draw(usize),
+    /// A streamed one.
+    Bulk(usize, Kernel),
+    /// One of two pieces.
+    Pieces(usize, usize),
+    /// Back to the kernel.
+    Forgive,
+    /// The destructor.
+    End,
+}
+
+fn hash(a: Value, b: Value) -> Value {
+    let mut x = a.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ b.wrapping_add(0x1234_5678_9abc_def1);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Page {
+    magic: u64,
+    available: usize,
+    key: Value,
+    seed: Value,
+    subkey: Value,
+    cipher: Value,
+    run: [Value; YIELD],
+    /// Counter-example: the busy flag inside the page.
+    busy: bool,
+    /// Counter-example: the link inside the page.
+    next: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Home {
+    Light,
+    Never,
+    Page(usize),
+}
+
+#[derive(Clone, Copy)]
+struct Thread {
+    home: Home,
+    slot: Option<usize>,
+    /// The page that it has, from its first move to its end.
+    number: Option<usize>,
+    /// Not moved any more.
+    ending: bool,
+}
+
+/// One call in flight: where it is, and its registers.
+#[derive(Clone)]
+struct Frame {
+    op: Op,
+    thread: usize,
+    at: usize,
+    /// The page it works on.
+    page: Option<usize>,
+    /// A page that it owns, neither a thread's nor on the list.
+    owned: Option<usize>,
+    available: usize,
+    left: usize,
+    cell: usize,
+    byte: Value,
+    dest: [Value; 8],
+    done: usize,
+    piece: usize,
+    epoch: u64,
+    head: (u64, usize),
+    next: usize,
+    /// The answer stands: the page is not looked at any more.
+    final_: bool,
+    /// The answer was the parent's when this process was forked.
+    inherited: bool,
+}
+
+/// Sees every process of a run.
+#[derive(Default)]
+pub struct Watcher {
+    fresh: u64,
+    /// A few dozen each: looking through them is the fastest.
+    pub seen: Vec<Value>,
+    weak: Vec<Value>,
+    pub violations: BTreeSet<Violation>,
+    pub steps: usize,
+    /// Requests that the kernel answered.
+    pub answers: usize,
+    /// Calls that left a secret behind: handed-out bytes, a seed or a subkey.
+    pub kept: usize,
+    /// The first process as it was in the end.
+    pub end: Vec<Page>,
+}
+
+impl Watcher {
+    fn kernel(&mut self) -> Value {
+        self.fresh += 1;
+        hash(0x6b65_726e, self.fresh)
+    }
+
+    /// Cell `place` of the stream of a key.
+    fn stream(&mut self, key: Value, place: u64) -> Value {
+        let value = hash(key, place + 1);
+        if key == ZERO || self.weak.contains(&key) {
+            self.weak.push(value);
+        }
+        value
+    }
+
+    fn hand_out(&mut self, value: Value) {
+        let wrong = match value {
+            ZERO => Violation::Zero,
+            UNFILLED => Violation::Unfilled,
+            _ if self.weak.contains(&value) => Violation::Weak,
+            _ if self.seen.contains(&value) => Violation::Repeat,
+            _ => return self.seen.push(value),
+        };
+        self.violations.insert(wrong);
+    }
+}
+
+/// One process: its memory, and the calls in flight of the thread that is watched.
+#[derive(Clone)]
+pub struct Machine<'a> {
+    program: &'a Program,
+    protocol: Protocol,
+    pages: Vec<Page>,
+    next: Vec<usize>,
+    /// Tag and row + 1.
+    free: (u64, usize),
+    threads: [Thread; 3],
+    epoch: u64,
+    frames: Vec<Frame>,
+    script: &'a [Op],
+    at: usize,
+    steps: usize,
+    /// A call was left for good: what it owned is lost, safely.
+    jumped: bool,
+    refuses: bool,
+}
+
+impl<'a> Machine<'a> {
+    /// A process whose list has two pages from earlier threads.
+    pub fn new(program: &'a Program, protocol: Protocol, script: &'a [Op]) -> Machine<'a> {
+        let mut pages = vec![Page::default(); 2];
+        pages[0].next = if protocol.links_in_pages { 2 } else { 0 };
+        Machine {
+            program,
+            protocol,
+            pages,
+            next: vec![2, 0],
+            free: (0, 1),
+            threads: [Thread {
+                home: Home::Light,
+                slot: None,
+                number: None,
+                ending: false,
+            }; 3],
+            epoch: 100,
+            frames: Vec::new(),
+            script,
+            at: 0,
+            steps: 0,
+            jumped: false,
+            refuses: false,
+        }
+    }
+
+    /// Runs to the end of the script, with these events at these steps.
+    pub fn run(mut self, events: &[(usize, Event)], watcher: &mut Watcher) {
+        let mut events = events;
+        loop {
+            if self.frames.is_empty() {
+                let Some(&op) = self.script.get(self.at) else {
+                    break;
+                };
+                self.at += 1;
+                self.call(op, 0);
+            }
+            while let Some((&(at, event), rest)) = events.split_first()
+                && at <= self.steps
+            {
+                events = rest;
+                self.happen(event, events, watcher);
+            }
+            if self.frames.is_empty() {
+                continue;
+            }
+            self.steps += 1;
+            self.step(watcher);
+            self.check_owners(watcher);
+            if self.steps > LONGEST {
+                watcher.violations.insert(Violation::Hang);
+                break;
+            }
+        }
+        watcher.steps = watcher.steps.max(self.steps);
+        watcher.end.clone_from(&self.pages);
+        self.check_lost(watcher);
+    }
+
+    fn call(&mut self, op: Op, thread: usize) {
+        let at = self.program.start(op);
+        self.frames.push(Frame {
+            op,
+            thread,
+            at,
+            page: None,
+            owned: None,
+            available: 0,
+            left: 0,
+            cell: 0,
+            byte: UNFILLED,
+            dest: [UNFILLED; 8],
+            done: 0,
+            piece: 0,
+            epoch: 0,
+            head: (0, 0),
+            next: 0,
+            final_: false,
+            inherited: false,
+        });
+    }
+
+    /// Another thread's call, from its start to its end.
+    fn whole(&mut self, op: Op, thread: usize, watcher: &mut Watcher) {
+        let depth = self.frames.len();
+        self.call(op, thread);
+        let mut steps = 0;
+        while self.frames.len() > depth {
+            self.step(watcher);
+            steps += 1;
+            if steps > LONGEST {
+                watcher.violations.insert(Violation::Hang);
+                self.frames.truncate(depth);
+            }
+        }
+    }
+
+    fn happen(&mut self, event: Event, later: &[(usize, Event)], watcher: &mut Watcher) {
+        match event {
+            Event::Draw => self.call(Op::Draw(1), 0),
+            Event::Bulk => self.call(Op::Bulk(2, Kernel::No), 0),
+            Event::Fork | Event::ForkDraw | Event::ForkJump => {
+                let mut child = self.clone();
+                if !self.protocol.plain_memory {
+                    child.pages.fill(Page::default());
+                }
+                for frame in &mut child.frames {
+                    frame.inherited = frame.final_;
+                }
+                match event {
+                    Event::ForkDraw => {
+                        child.call(Op::Draw(1), 0);
+                        self.call(Op::Draw(1), 0);
+                    }
+                    Event::ForkJump => child.jump(),
+                    _ => {}
+                }
+                child.run(later, watcher);
+            }
+            Event::Jump => self.jump(),
+            Event::Exit => {
+                self.jump();
+                self.call(Op::End, 0);
+            }
+            Event::Drop => self.pages.fill(Page::default()),
+            Event::Forgive => self.call(Op::Forgive, 0),
+            Event::Refuse => self.refuses = true,
+            Event::Epoch => self.epoch += 1,
+            Event::OtherMoves => {
+                if self.threads[1].home == Home::Light {
+                    self.whole(Op::Draw(1), 1, watcher);
+                }
+            }
+            Event::OthersSwap => {
+                if self.threads[1].home == Home::Light && self.threads[2].home == Home::Light {
+                    self.whole(Op::Draw(1), 1, watcher);
+                    self.whole(Op::Draw(1), 2, watcher);
+                    self.whole(Op::End, 1, watcher);
+                }
+            }
+            Event::OtherEnds => {
+                for thread in 1..3 {
+                    if self.threads[thread].number.is_some() {
+                        self.whole(Op::End, thread, watcher);
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    fn jump(&mut self) {
+        self.frames.clear();
+        self.jumped = true;
+    }
+
+    /// Nobody shares a page.
+    fn check_owners(&self, watcher: &mut Watcher) {
+        let mut owned = 0u64;
+        let mut own = |page: usize| {
+            if owned & 1 << page != 0 {
+                watcher.violations.insert(Violation::TwoOwners);
+            }
+            owned |= 1 << page;
+        };
+        for thread in &self.threads {
+            if let Some(page) = thread.number {
+                own(page);
+            }
+        }
+        for frame in &self.frames {
+            if let Some(page) = frame.owned {
+                own(page);
+            }
+        }
+        let mut row = self.free.1;
+        for _ in 0..self.pages.len() + 1 {
+            let Some(page) = row.checked_sub(1) else {
+                return;
+            };
+            own(page);
+            row = self.link(page);
+        }
+    }
+
+    fn link(&self, page: usize) -> usize {
+        if self.protocol.links_in_pages {
+            self.pages[page].next
+        } else {
+            self.next[page]
+        }
+    }
+
+    fn set_link(&mut self, page: usize, row: usize) {
+        if self.protocol.links_in_pages {
+            self.pages[page].next = row;
+        } else {
+            self.next[page] = row;
+        }
+    }
+
+    /// Nothing is lost, unless a call was left for good.
+    fn check_lost(&self, watcher: &mut Watcher) {
+        let mut known = self
+            .threads
+            .iter()
+            .filter(|thread| thread.number.is_some())
+            .count();
+        let mut row = self.free.1;
+        for _ in 0..self.pages.len() {
+            let Some(page) = row.checked_sub(1) else {
+                break;
+            };
+            known += 1;
+            row = self.link(page);
+        }
+        if known < self.pages.len() && !self.jumped {
+            watcher.violations.insert(Violation::Lost);
+        }
+    }
+
+    /// Whether a call is in flight, and if not, the page.
+    fn load_slot(&self, frame: &mut Frame) {
+        let thread = &self.threads[frame.thread];
+        let home = match thread.home {
+            Home::Page(page) => Some(page),
+            _ => None,
+        };
+        frame.page = match self.protocol.busy {
+            Busy::Slot => thread.slot,
+            Busy::Flag => home.filter(|&page| !self.pages[page].busy),
+            Busy::Sentinel => home.filter(|&page| self.pages[page].available != SENTINEL),
+        };
+        if let (Busy::Sentinel, Some(page)) = (self.protocol.busy, frame.page) {
+            frame.available = self.pages[page].available;
+        }
+    }
+
+    /// A call is in flight from here on.
+    fn empty_slot(&mut self, frame: &Frame) {
+        match (self.protocol.busy, frame.page) {
+            (Busy::Slot, _) => self.threads[frame.thread].slot = None,
+            (Busy::Flag, Some(page)) => self.pages[page].busy = true,
+            (Busy::Sentinel, Some(page)) => self.pages[page].available = SENTINEL,
+            _ => {}
+        }
+    }
+
+    /// One step of the innermost call.
+    #[allow(clippy::too_many_lines, reason = "one arm a step")]
+    fn step(&mut self, watcher: &mut Watcher) {
+        let program = self.program;
+        let protocol = self.protocol;
+        let epoch = self.epoch;
+        let mut frame = self.frames.pop().expect("a call in flight");
+        let thread = frame.thread;
+        let Some(&step) = program.steps.get(frame.at) else {
+            watcher.violations.insert(Violation::Hang);
+            return;
+        };
+        frame.at += 1;
+        let page = frame.page.or(frame.owned);
+        let mut nothing = Page::default();
+        let go = |frame: &mut Frame, label| frame.at = program.label(label);
+        match step {
+            Step::Label(_) => {}
+            Step::Goto(label) => go(&mut frame, label),
+            Step::TakeSlot => {
+                // The slot is one bit; the page is where home says.
+                let full = protocol.busy == Busy::Slot && self.threads[thread].slot.is_some();
+                if full && !matches!(self.threads[thread].home, Home::Page(_)) {
+                    watcher.violations.insert(Violation::Null);
+                }
+                self.load_slot(&mut frame);
+                self.empty_slot(&frame);
+            }
+            Step::LoadSlot => self.load_slot(&mut frame),
+            Step::EmptySlot => self.empty_slot(&frame),
+            Step::PutSlot => match (protocol.busy, page) {
+                (Busy::Slot, _) => self.threads[thread].slot = page,
+                (Busy::Flag, Some(page)) => self.pages[page].busy = false,
+                (Busy::Sentinel, Some(page)) if self.pages[page].available == SENTINEL => {
+                    self.pages[page].available = frame.available;
+                }
+                _ => {}
+            },
+            Step::IfNull(label) if frame.page.is_none() => go(&mut frame, label),
+            Step::IfNull(_) => {}
+            Step::IfLight(label) if self.threads[thread].home == Home::Light => {
+                go(&mut frame, label);
+            }
+            Step::IfLight(_) => {}
+            Step::IfMoved(label) if matches!(self.threads[thread].home, Home::Page(_)) => {
+                go(&mut frame, label);
+            }
+            Step::IfMoved(_) => {}
+            Step::TurnHome(label) => {
+                if self.threads[thread].home == Home::Light && !self.threads[thread].ending {
+                    self.threads[thread].home = Home::Never;
+                } else {
+                    go(&mut frame, label);
+                }
+            }
+            Step::IfKept(label) => {
+                if let Some(page) = self.threads[thread].number {
+                    self.threads[thread].home = Home::Page(page);
+                    frame.page = Some(page);
+                    go(&mut frame, label);
+                }
+            }
+            Step::HomeLight => {
+                // The last that forgiving does with the page.
+                self.threads[thread].home = Home::Light;
+                frame.page = None;
+            }
+            Step::Ending => self.threads[thread].ending = true,
+            Step::LoadHead => frame.head = self.free,
+            Step::IfNoHead(label) if frame.head.1 == 0 => go(&mut frame, label),
+            Step::IfNoHead(_) => {}
+            Step::LoadNext => {
+                frame.next = frame
+                    .head
+                    .1
+                    .checked_sub(1)
+                    .map_or(0, |page| self.link(page));
+            }
+            Step::PopExchange(label) => {
+                if self.free == frame.head && frame.head.1 != 0 {
+                    self.free = (self.tag(frame.head.0), frame.next);
+                    frame.owned = Some(frame.head.1 - 1);
+                } else {
+                    go(&mut frame, label);
+                }
+            }
+            Step::Map => {
+                self.pages.push(Page::default());
+                self.next.push(0);
+                frame.owned = Some(self.pages.len() - 1);
+            }
+            Step::SetHome => {
+                if let Some(owned) = frame.owned.take() {
+                    let found = self.pages[owned];
+                    if found != Page::default() {
+                        watcher.violations.insert(Violation::Dirty);
+                    }
+                    self.threads[thread].number = Some(owned);
+                    self.threads[thread].home = Home::Page(owned);
+                    frame.page = Some(owned);
+                }
+            }
+            Step::PushHead => frame.head = self.free,
+            Step::PushNext => {
+                if let Some(owned) = frame.owned {
+                    self.set_link(owned, frame.head.1);
+                }
+            }
+            Step::PushExchange(label) => {
+                if self.free != frame.head {
+                    go(&mut frame, label);
+                } else if let Some(owned) = frame.owned.take() {
+                    self.free = (self.tag(frame.head.0), owned + 1);
+                }
+            }
+            Step::HomeNever => self.threads[thread].home = Home::Never,
+            Step::TakeNumber => frame.owned = self.threads[thread].number.take(),
+            Step::IfNoPage(label) if frame.owned.is_none() => go(&mut frame, label),
+            Step::IfNoPage(_) => {}
+            Step::Kernel => {
+                watcher.answers += 1;
+                frame.dest = [UNFILLED; 8];
+                for cell in 0..size(frame.op) {
+                    frame.dest[cell] = watcher.kernel();
+                }
+                frame.final_ = true;
+            }
+            Step::DrawSeed(label) if core::mem::take(&mut self.refuses) => go(&mut frame, label),
+            Step::Done => {
+                if let Some(page) = frame.page.map(|page| &self.pages[page]) {
+                    let kept = page
+                        .run
+                        .iter()
+                        .any(|byte| *byte != ZERO && frame.dest.contains(byte));
+                    let secrets = [page.seed, page.subkey, page.cipher];
+                    watcher.kept += usize::from(kept || secrets != [ZERO; 3]);
+                }
+                if !frame.inherited && !matches!(frame.op, Op::Forgive | Op::End) {
+                    for cell in 0..size(frame.op) {
+                        watcher.hand_out(frame.dest[cell]);
+                    }
+                }
+                return;
+            }
+            _ => {
+                let mine = [self.threads[thread].number, frame.owned];
+                let page = match page {
+                    Some(page) => {
+                        if !mine.contains(&Some(page)) {
+                            watcher.violations.insert(Violation::TwoOwners);
+                        }
+                        &mut self.pages[page]
+                    }
+                    None => {
+                        watcher.violations.insert(Violation::Null);
+                        &mut nothing
+                    }
+                };
+                page_step(step, &mut frame, page, epoch, program, watcher);
+            }
+        }
+        self.frames.push(frame);
+    }
+
+    fn tag(&self, tag: u64) -> u64 {
+        if self.protocol.no_tag { 0 } else { tag + 1 }
+    }
+}
+
+fn size(op: Op) -> usize {
+    match op {
+        Op::Draw(cells) | Op::Bulk(cells, _) => cells,
+        Op::Pieces(first, second) => first + second,
+        Op::Forgive | Op::End => 0,
+    }
+}
+
+/// The steps that touch nothing but the page and the caller's memory.
+fn page_step(
+    step: Step,
+    frame: &mut Frame,
+    page: &mut Page,
+    epoch: u64,
+    program: &Program,
+    watcher: &mut Watcher,
+) {
+    let go = |frame: &mut Frame, label| frame.at = program.label(label);
+    let rest = |frame: &Frame| match frame.op {
+        Op::Pieces(first, _) if frame.piece == 0 => first.saturating_sub(frame.done),
+        op => size(op).saturating_sub(frame.done),
+    };
+    match step {
+        Step::LoadAvailable if page.available != SENTINEL => frame.available = page.available,
+        Step::LoadAvailable => {}
+        Step::IfShort(label) => {
+            if frame.available < size(frame.op) {
+                go(frame, label);
+            } else {
+                frame.left = frame.available - size(frame.op);
+                frame.cell = frame.left;
+            }
+        }
+        Step::LoadByte => frame.byte = page.run.get(frame.cell).copied().unwrap_or(ZERO),
+        Step::EraseByte => {
+            if let Some(cell) = page.run.get_mut(frame.cell) {
+                *cell = ZERO;
+            }
+        }
+        Step::StoreDest => {
+            if let Some(dest) = frame.dest.get_mut(frame.done) {
+                *dest = frame.byte;
+            }
+            frame.done += 1;
+            frame.cell += 1;
+        }
+        Step::IfMoreCells(label) if frame.cell < frame.available => go(frame, label),
+        Step::IfMoreCells(_) => {}
+        Step::StoreAvailable => page.available = frame.left,
+        Step::LookAtMagic(label) => {
+            if page.magic == epoch {
+                frame.final_ = true;
+            } else {
+                go(frame, label);
+            }
+        }
+        Step::ForgetAvailable => page.available = 0,
+        Step::ForgetMagic => page.magic = 0,
+        Step::IfMagic(label) if page.magic == epoch => go(frame, label),
+        Step::IfMagic(_) => {}
+        Step::Epoch => frame.epoch = epoch,
+        Step::WriteMagic => page.magic = frame.epoch,
+        Step::DrawSeed(_) => page.seed = watcher.kernel(),
+        Step::EraseSeed => page.seed = ZERO,
+        Step::ExpandLook(label) if page.magic != frame.epoch => go(frame, label),
+        Step::ExpandLook(_) => {}
+        Step::CipherKey => page.cipher = page.key ^ page.seed,
+        Step::WriteKey => page.key = watcher.stream(page.cipher, 0),
+        Step::WriteRun(cell) => page.run[cell] = watcher.stream(page.cipher, cell as u64 + 1),
+        Step::EraseCipher => page.cipher = ZERO,
+        Step::StoreYield(cells) => page.available = cells,
+        Step::TakeYield(cells) => frame.available = cells,
+        Step::IfDue(label) if matches!(frame.op, Op::Bulk(_, Kernel::Shared)) => go(frame, label),
+        Step::IfDue(_) => {}
+        Step::IfSome(label) if frame.available > 0 => go(frame, label),
+        Step::IfSome(_) => {}
+        Step::Portion => {
+            frame.left = frame.available - rest(frame).min(frame.available);
+            frame.cell = frame.left;
+        }
+        Step::IfRest(label) if rest(frame) > 0 => go(frame, label),
+        Step::IfRest(_) => {}
+        Step::IfNextPiece(label) => {
+            let next = matches!(frame.op, Op::Pieces(..)) && frame.piece == 0;
+            if next {
+                (frame.piece, frame.at) = (1, program.label(label));
+            }
+        }
+        Step::IfSmall(label) if !matches!(frame.op, Op::Bulk(..)) => go(frame, label),
+        Step::IfSmall(_) => {}
+        Step::DrawSubkey => {
+            frame.left = frame.available.saturating_sub(1);
+            page.subkey = page.run[frame.left.min(YIELD - 1)];
+        }
+        Step::EraseLast => page.run[frame.left.min(YIELD - 1)] = ZERO,
+        Step::IfNotFresh(label) if !matches!(frame.op, Op::Bulk(_, Kernel::Own)) => {
+            go(frame, label)
+        }
+        Step::IfNotFresh(_) => {}
+        Step::StreamLook(label) if page.magic != epoch => go(frame, label),
+        Step::StreamLook(_) => {}
+        Step::CipherSubkey => page.cipher = page.subkey ^ page.seed,
+        Step::EraseSubkey => page.subkey = ZERO,
+        Step::StreamCell => {
+            if let Some(dest) = frame.dest.get_mut(frame.done) {
+                *dest = watcher.stream(page.cipher, frame.done as u64);
+            }
+            frame.done += 1;
+        }
+        Step::EraseMagic => page.magic = 0,
+        Step::ErasePage => {
+            *page = Page {
+                magic: page.magic,
+                ..Page::default()
+            }
+        }
+        Step::KnownAnswer => page.key = watcher.stream(ZERO, 99),
+        Step::EraseAnswer => page.key = ZERO,
+        _ => {}
+    }
+}

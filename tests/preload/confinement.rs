@@ -1,0 +1,245 @@
+//! Programs in sandboxes live on, hot and cold, and their bytes are right.
+//!
+//! `tests/c/confinement.c` confines itself in every way that libc offers and goes on
+//! reading and drawing; a call that is not its own would kill it. Filters that were in
+//! force at exec, a missing /proc and a missing descriptor are tried as well. Random
+//! bytes are told from others with odds below 2^-64 in all.
+use ownpool_tests::support::trace;
+use ownpool_tests::support::trace::Trace;
+use ownpool_tests::support::{
+    Place, bare, compile_c, library, number_after, preloaded_with, succeed,
+};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// By which call the program confines itself, and to what.
+const WAYS: [&str; 10] = [
+    "strict-prctl",
+    "strict-seccomp",
+    "strict-syscall",
+    "allow-prctl",
+    "allow-seccomp",
+    "allow-syscall",
+    "tsync",
+    "fork",
+    "exit",
+    "refused",
+];
+const MODES: [&str; 4] = ["auto", "always", "vdso", "observe"];
+
+fn program(place: &Path) -> PathBuf {
+    compile_c(place, "confinement", &["-ldl"])
+}
+
+fn complaint(command: &mut Command) -> String {
+    String::from_utf8(succeed(command).stderr).expect("text")
+}
+
+#[test]
+fn a_program_that_confines_itself_lives_on() {
+    let place = Place::new();
+    let program = program(place.path());
+    for way in WAYS {
+        for warmth in ["hot", "cold"] {
+            let arguments = ["confine", way, warmth];
+            assert_eq!(complaint(bare(&program).args(arguments)), "lives\n");
+            for mode in MODES {
+                let mut command = preloaded_with(&program, &[("OWNPOOL_MODE", mode)]);
+                // A report is asked for, and may not be written any more.
+                let report = place.file("report");
+                command.env("OWNPOOL_STATS", &report);
+                assert_eq!(
+                    complaint(command.args(arguments)),
+                    "lives\n",
+                    "{way} {warmth} {mode}"
+                );
+                assert!(!report.exists(), "{way} {warmth} {mode}");
+            }
+        }
+    }
+}
+
+/// What the library did before and after the call that confined the program.
+fn calls_around(trace: &Trace) -> (Vec<i64>, Vec<i64>) {
+    let confines = |call: &&trace::Call| {
+        call.number == libc::SYS_seccomp
+            || call.number == libc::SYS_prctl && call.args[0] == libc::PR_SET_SECCOMP as u64
+    };
+    let at = trace
+        .calls
+        .iter()
+        .position(|call| confines(&call))
+        .expect("the program confines itself");
+    let ours = |calls: &[trace::Call]| {
+        calls
+            .iter()
+            .filter(|call| call.by_library())
+            .map(|call| call.number)
+            .collect()
+    };
+    (ours(&trace.calls[..at]), ours(&trace.calls[at + 1..]))
+}
+
+#[test]
+fn a_confined_program_makes_its_own_calls_and_no_others() {
+    let place = Place::new();
+    let program = program(place.path());
+    for way in WAYS {
+        for warmth in ["hot", "cold"] {
+            let arguments = ["confine", way, warmth];
+            let plain = trace::run(bare(&program).args(arguments), |_| None);
+            let ours = trace::run(
+                preloaded_with(&program, &[("OWNPOOL_MODE", "auto")]).args(arguments),
+                |_| None,
+            );
+            assert!(
+                plain.succeeded() && ours.succeeded(),
+                "{way} {warmth}: {}{}",
+                plain.stderr,
+                ours.stderr
+            );
+            let (before, after) = calls_around(&ours);
+            // The hook was there: it asked about descriptors, or looked at them at least.
+            assert!(!before.is_empty(), "{way} {warmth}");
+            let strangers: BTreeSet<i64> = after
+                .into_iter()
+                .filter(|&number| number != libc::SYS_getrandom)
+                .collect();
+            assert!(strangers.is_empty(), "{way} {warmth}: {strangers:?}");
+            // Every read of a confined program is the kernel's, and there is none more.
+            let reads = |trace: &Trace| {
+                let confined = trace
+                    .calls
+                    .iter()
+                    .skip_while(|call| {
+                        call.number != libc::SYS_seccomp
+                            && call.args[0] != libc::PR_SET_SECCOMP as u64
+                    })
+                    .filter(|call| call.number == libc::SYS_read);
+                confined.count()
+            };
+            if !matches!(way, "tsync" | "refused") {
+                assert_eq!(reads(&plain), reads(&ours), "{way} {warmth}");
+            }
+        }
+    }
+}
+
+/// A filter that knows what a program does without the library, and kills for anything
+/// else, is what a careful jailer makes.
+#[test]
+fn a_filter_made_from_the_bare_program_is_enough() {
+    let place = Place::new();
+    let program = program(place.path());
+    let plain = trace::run(bare(&program).arg("heavy"), |_| None);
+    assert!(plain.succeeded(), "{}", plain.stderr);
+    let mut numbers: BTreeSet<i64> = plain.calls.iter().map(|call| call.number).collect();
+    // The trace begins behind the execve.
+    numbers.insert(libc::SYS_execve);
+    let allow = || {
+        let mut command = bare(&program);
+        command.arg("allow");
+        command.args(numbers.iter().map(i64::to_string));
+        command
+    };
+    assert!(complaint(&mut allow()).contains("hook absent"));
+    // Without the write at the end, the filter bites.
+    let mut tight = bare(&program);
+    tight.arg("allow").args(
+        numbers
+            .iter()
+            .filter(|&&number| number != libc::SYS_write)
+            .map(i64::to_string),
+    );
+    assert!(!tight.status().expect("it starts").success());
+
+    let said = complaint(allow().env("PRELOAD_NEXT", library()));
+    assert!(said.contains("hook present"), "{said}");
+    assert!(number_after(&said, "served") > 500, "{said}");
+}
+
+#[test]
+fn single_calls_may_be_forbidden_at_exec() {
+    let place = Place::new();
+    let program = program(place.path());
+    // Those that the loader needs itself are left out where it needs them.
+    let plain = trace::run(bare(&program).arg("heavy"), |_| None);
+    for number in [
+        libc::SYS_ioctl,
+        libc::SYS_fstat,
+        libc::SYS_newfstatat,
+        libc::SYS_open,
+        libc::SYS_madvise,
+        libc::SYS_readlink,
+        libc::SYS_getpid,
+    ] {
+        if plain.calls.iter().any(|call| call.number == number) {
+            continue;
+        }
+        for effect in ["errno", "kill"] {
+            let mut command = bare(&program);
+            command.args(["under", effect, &number.to_string()]);
+            assert!(complaint(&mut command).contains("hook absent"));
+            let said = complaint(command.env("PRELOAD_NEXT", library()));
+            assert!(
+                said.contains("hook present") && number_after(&said, "served") > 500,
+                "{effect} {number}: {said}"
+            );
+        }
+    }
+}
+
+/// Calls that fail from some moment on, for reasons that nobody has told.
+#[test]
+fn unseen_filters_and_missing_things_leave_everything_to_the_kernel() {
+    let place = Place::new();
+    let program = program(place.path());
+    let (fstat, newfstatat) = (
+        libc::SYS_fstat.to_string(),
+        libc::SYS_newfstatat.to_string(),
+    );
+    let (ioctl, mmap, madvise) = (
+        libc::SYS_ioctl.to_string(),
+        libc::SYS_mmap.to_string(),
+        libc::SYS_madvise.to_string(),
+    );
+    let open = [libc::SYS_open.to_string(), libc::SYS_openat.to_string()];
+    let cases: [(&[&str], &str); 7] = [
+        (&["unseen", "errno", &fstat, &newfstatat], ""),
+        (&["unseen", "errno", &ioctl], ""),
+        (&["unseen", "errno", &mmap], "none"),
+        (&["unseen", "errno", &madvise], "wipe"),
+        (&["unseen", "errno", &open[0], &open[1]], ""),
+        (&["chroot"], ""),
+        (&["nofile"], ""),
+    ];
+    for (arguments, expect) in cases {
+        // An empty root is made where the program stands.
+        let output = bare(&program)
+            .args(arguments)
+            .current_dir(place.path())
+            .output()
+            .expect("it starts");
+        if output.status.code() == Some(77) {
+            println!("{arguments:?}: not permitted here");
+            continue;
+        }
+        assert!(output.status.success(), "{arguments:?}");
+        for mode in ["auto", "always"] {
+            let mut command = preloaded_with(&program, &[("OWNPOOL_MODE", mode)]);
+            command.current_dir(place.path());
+            if expect == "wipe" {
+                command.env("OWNPOOL_TEST", "wipe");
+            }
+            let said = complaint(command.args(arguments));
+            assert!(said.contains("hook present"), "{arguments:?}: {said}");
+            let served = number_after(&said, "served");
+            if expect.is_empty() {
+                assert!(served > 400, "{arguments:?} {mode}: {said}");
+            } else {
+                assert_eq!(served, 0, "{arguments:?} {mode}: {said}");
+            }
+        }
+    }
+}

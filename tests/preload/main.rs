@@ -1,0 +1,26 @@
+//! The library: programs under it, and the compiled library itself.
+
+mod c_api;
+mod confinement;
+mod counts;
+mod descriptors;
+mod fd_faults;
+mod fire;
+mod fork;
+mod frames;
+mod hot_path;
+mod kernel_calls;
+mod leftovers;
+mod order;
+mod probes;
+mod programs;
+mod random_triples;
+mod reads;
+mod restored;
+mod settings;
+mod single_step;
+mod steps;
+mod symbols;
+mod threads;
+mod twins;
+mod user_threads;
