@@ -10,7 +10,9 @@
 
 use core::ffi::{CStr, c_uint, c_void};
 use core::hint::black_box;
-use std::path::{Path, PathBuf};
+use ownpool_measure::artifacts;
+use ownpool_measure::samples::median;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -81,15 +83,15 @@ fn child(calls: u64) {
 }
 
 fn parent(full: bool) -> Result<(), String> {
-    let library = built(&["--release", "-p", "ownpool", "--lib"], "ownpool")?;
+    let library = artifacts::library()?;
     // Hooks are compared at the speed that they would be shipped with.
     let profile: &[&str] = if full {
-        &["--release", "--examples"]
+        &["--release", "-p", "ownpool-cli", "--examples"]
     } else {
-        &["--examples"]
+        &["-p", "ownpool-cli", "--examples"]
     };
-    let [floor, empty, redhook] =
-        ["floor_getrandom", "empty_hook", "redhook_getrandom"].map(|name| built(profile, name));
+    let [floor, empty, redhook] = ["floor_getrandom", "empty_hook", "redhook_getrandom"]
+        .map(|name| artifacts::shared(name, profile));
     let (floor, empty, redhook) = (floor?, empty?, redhook?);
     let library = library.as_path();
     let off = &[("OWNPOOL_MODE", "off")];
@@ -147,18 +149,13 @@ fn parent(full: bool) -> Result<(), String> {
         println!(
             "getrandom({LEN}) with {behind} behind the hook, ns per call (median of {rounds})"
         );
-        let medians: Vec<f64> = samples.iter_mut().map(|samples| median(samples)).collect();
+        let medians: Vec<f64> = samples.iter().map(|samples| median(samples)).collect();
         let bare = medians.first().copied().unwrap_or(f64::NAN);
         for (way, ns) in ways.iter().zip(&medians) {
             println!("  {:<40} {ns:>8.2}  {:>+8.2}", way.name, ns - bare);
         }
     }
     Ok(())
-}
-
-fn median(samples: &mut [f64]) -> f64 {
-    samples.sort_by(f64::total_cmp);
-    samples.get(samples.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// One child's figure.
@@ -189,36 +186,4 @@ fn measure(way: &Way<'_>, last: Option<&Path>, calls: u64) -> Result<f64, String
     }
     ns.parse()
         .map_err(|_| format!("{}: not a number: {ns}", way.name))
-}
-
-/// Builds with cargo and asks it where the shared object of this name is.
-fn built(what: &[&str], name: &str) -> Result<PathBuf, String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .arg("build")
-        .args(what)
-        .arg("--message-format=json-render-diagnostics")
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| format!("cargo build: {error}"))?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let artifacts = text
-        .lines()
-        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let files = artifacts
-        .filter(|message| {
-            message
-                .pointer("/target/name")
-                .and_then(|name| name.as_str())
-                == Some(name)
-        })
-        .filter_map(|message| message.get("filenames")?.as_array().cloned());
-    let paths = files
-        .flatten()
-        .filter_map(|file| file.as_str().map(PathBuf::from));
-    let mut shared =
-        paths.filter(|file| file.extension().is_some_and(|extension| extension == "so"));
-    shared
-        .next_back()
-        .ok_or_else(|| format!("cargo build {} made no {name}", what.join(" ")))
 }

@@ -8,10 +8,11 @@
 
 use crate::contenders::c10_kernel::fresh;
 use crate::contenders::{Ints, Pool, cycles};
-use crate::machine::Machine;
+use crate::seats::Seats;
 use core::hint::black_box;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
+use ownpool_measure::samples::median;
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -32,11 +33,11 @@ fn read<P: Pool>(pool: &P, reader: &mut P::Reader, dest: &mut [u8; READ_LEN]) {
 }
 
 /// Calls per second of so many threads, for about so long.
-pub(crate) fn rate<P: Pool>(pool: &P, machine: &Machine, threads: usize, time: Duration) -> f64 {
+pub(crate) fn rate<P: Pool>(pool: &P, seats: &Seats, threads: usize, time: Duration) -> f64 {
     let stop = AtomicBool::new(false);
     let start = Barrier::new(threads + 1);
     let worker = |cpu: usize| {
-        let seat = machine.sit(cpu);
+        let seat = seats.sit(cpu);
         let mut reader = pool.reader(seat);
         let mut dest = [0; READ_LEN];
         for _ in 0..64 {
@@ -80,12 +81,12 @@ pub(crate) fn rate<P: Pool>(pool: &P, machine: &Machine, threads: usize, time: D
 
 /// Nanoseconds that a new thread waits for its first 64 bytes: making a reader and one read. The threads
 /// come one after another and stay until all have had theirs, so that none inherits what another left.
-pub(crate) fn first_read<P: Pool>(pool: &P, machine: &Machine) -> f64 {
+pub(crate) fn first_read<P: Pool>(pool: &P, seats: &Seats) -> f64 {
     const THREADS: usize = 31;
     let times = Mutex::new(Vec::new());
     let leave = Barrier::new(THREADS);
     let come = &|cpu: usize| {
-        let seat = machine.sit(cpu);
+        let seat = seats.sit(cpu);
         {
             let mut times = times.lock().unwrap_or_else(PoisonError::into_inner);
             let begun = Instant::now();
@@ -149,13 +150,6 @@ fn over(time: Duration, mut turn: impl FnMut() -> f64) -> f64 {
         times.push(turn());
     }
     median(&times)
-}
-
-/// The middle value; 0 of nothing.
-pub(crate) fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or_default()
 }
 
 /// Ticks of the time-stamp counter in a nanosecond, against the monotonic clock.

@@ -15,12 +15,12 @@
 mod claims;
 mod contenders;
 mod harness;
-mod machine;
 mod measured;
 mod page;
 mod plot;
 mod published;
 mod rows;
+mod seats;
 mod stress;
 mod table;
 #[cfg(test)]

@@ -10,12 +10,14 @@ use crate::contenders::c6_ring::Full;
 use crate::contenders::c10_kernel::fresh;
 use crate::contenders::p1_ownpool::Ownpool;
 use crate::contenders::register::HASH_LEN;
-use crate::harness::{median, ticks_per_ns};
-use crate::machine::Machine;
+use crate::harness::ticks_per_ns;
 use crate::rows;
+use crate::seats::Seats;
 use crate::stress::evenness::{self, Evenness};
 use crate::stress::{self, Collisions, FullBuffer, Hunger, Liveness, Rounds};
 use core::time::Duration;
+use ownpool_measure::machine::Machine;
+use ownpool_measure::samples::median;
 
 /// How long to measure.
 #[derive(Clone, Copy)]
@@ -125,11 +127,25 @@ fn summary<Run>(row: rows::Row<Run>, rounds: &[Vec<f64>]) -> Figures {
     }
 }
 
-/// Measures everything; says on the error stream how far it is.
+/// The machine, in a sentence.
+fn describe(seats: &Seats) -> String {
+    let nodes = if seats.real_nodes == 1 {
+        "node"
+    } else {
+        "nodes"
+    };
+    format!(
+        "{}; {} memory {nodes}",
+        Machine::look().sentence(),
+        seats.real_nodes
+    )
+}
+
+/// Measures everything; tells on the error stream how far it is.
 pub(crate) fn measure(plan: Plan, ours: &Result<Ownpool, String>) -> Measured {
-    let machine = Machine::new();
-    let description = machine.describe();
-    let threads = machine.thread_counts();
+    let seats = Seats::new();
+    let description = describe(&seats);
+    let threads = seats.thread_counts();
     let ticks_per_ns = ticks_per_ns(Duration::from_millis(100));
     let (mut pools, mut small) = (rows::pools(ours), rows::small(ours));
     let mut pool_rounds = vec![Vec::new(); pools.len()];
@@ -137,7 +153,7 @@ pub(crate) fn measure(plan: Plan, ours: &Result<Ownpool, String>) -> Measured {
     // Before anything else: threads that end may leave something behind for later ones.
     let firsts: Vec<_> = pools
         .iter()
-        .map(|row| row.run.as_ref().map_or(0.0, |run| (run.first)(&machine)))
+        .map(|row| row.run.as_ref().map_or(0.0, |run| (run.first)(&seats)))
         .collect();
     for round in 1..=plan.rounds {
         eprintln!("lineage: round {round} of {}", plan.rounds);
@@ -145,7 +161,7 @@ pub(crate) fn measure(plan: Plan, ours: &Result<Ownpool, String>) -> Measured {
         for &threads in &threads {
             for (row, cells) in pools.iter().zip(&mut cells) {
                 if let Ok(run) = &row.run {
-                    cells.push((run.rate)(&machine, threads, plan.rate));
+                    cells.push((run.rate)(&seats, threads, plan.rate));
                 }
             }
         }
@@ -154,7 +170,7 @@ pub(crate) fn measure(plan: Plan, ours: &Result<Ownpool, String>) -> Measured {
             rounds.push(cells);
         }
         // One core for all of them, so that all have the same one.
-        machine.sit(0);
+        seats.sit(0);
         for (row, rounds) in small.iter_mut().zip(&mut small_rounds) {
             rounds.push(
                 row.run
@@ -162,14 +178,14 @@ pub(crate) fn measure(plan: Plan, ours: &Result<Ownpool, String>) -> Measured {
                     .map_or(Vec::new(), |run| run(plan.ints).to_vec()),
             );
         }
-        machine.release();
+        seats.release();
     }
     eprintln!("lineage: counting");
-    let observed = observe(&machine, plan, ours);
+    let observed = observe(&seats, plan, ours);
     Measured {
         machine: description,
-        cores: machine.cores.len(),
-        real_nodes: machine.real_nodes,
+        cores: seats.cores.len(),
+        real_nodes: seats.real_nodes,
         plan,
         ticks_per_ns,
         threads,
@@ -189,46 +205,46 @@ pub(crate) fn measure(plan: Plan, ours: &Result<Ownpool, String>) -> Measured {
 }
 
 /// Counts.
-fn observe(machine: &Machine, plan: Plan, ours: &Result<Ownpool, String>) -> Observations {
+fn observe(seats: &Seats, plan: Plan, ours: &Result<Ownpool, String>) -> Observations {
     let seed: [u8; 32] = fresh();
     let rounds = Rounds {
         most: plan.windows,
         time: 2 * plan.load,
     };
-    let threads = machine.cores.len().max(2);
+    let threads = seats.cores.len().max(2);
     // Up to 2^20 outputs in all, see `stress::collisions`.
     let each = plan.outputs.min((1 << 20) / threads);
     let c4 = AtomicPool::<false>::new(&seed);
-    let c4_found = stress::collisions(&c4, machine, threads, each);
+    let c4_found = stress::collisions(&c4, seats, threads, each);
     let due = seed.len() + threads * each * HASH_LEN;
     let mut collisions = vec![
         (
             "C3",
-            stress::collisions::<SaltedPool>(&SaltedPool::new(&seed), machine, threads, each),
+            stress::collisions::<SaltedPool>(&SaltedPool::new(&seed), seats, threads, each),
         ),
         ("C4", c4_found),
         (
             "C4, C3's salt",
-            stress::collisions(&AtomicPool::<true>::new(&seed), machine, threads, each),
+            stress::collisions(&AtomicPool::<true>::new(&seed), seats, threads, each),
         ),
         (
             "C5",
-            stress::collisions(&DeferredPool::new(&seed), machine, threads, each),
+            stress::collisions(&DeferredPool::new(&seed), seats, threads, each),
         ),
     ];
     if let Ok(ours) = ours {
-        collisions.push(("P1", stress::collisions(ours, machine, threads, each)));
+        collisions.push(("P1", stress::collisions(ours, seats, threads, each)));
     }
     Observations {
         collisions,
-        locked: evenness::locked_evenness(machine, rounds),
-        salted: evenness::salted_evenness(machine, rounds),
-        alone: stress::deferred_liveness(machine, 1, plan.load),
-        crowded: stress::deferred_liveness(machine, 2 * machine.cores.len(), plan.load),
-        forgotten: stress::deferred_forgotten(machine, rounds),
+        locked: evenness::locked_evenness(seats, rounds),
+        salted: evenness::salted_evenness(seats, rounds),
+        alone: stress::deferred_liveness(seats, 1, plan.load),
+        crowded: stress::deferred_liveness(seats, 2 * seats.cores.len(), plan.load),
+        forgotten: stress::deferred_forgotten(seats, rounds),
         rest: stress::full_buffer(Full::Rest, plan.load),
         replace: stress::full_buffer(Full::Replace, plan.load),
-        hunger: stress::ring_hunger(machine, threads, plan.load),
+        hunger: stress::ring_hunger(seats, threads, plan.load),
         reserved: (due as u32, c4.mixed()),
     }
 }

@@ -6,22 +6,8 @@
 use crate::claims;
 use crate::measured::Measured;
 use crate::{plot, table};
+use ownpool_measure::regions;
 use std::path::Path;
-
-/// Puts `text` between the marks of this name.
-fn replace(page: &str, name: &str, text: &str) -> Result<String, String> {
-    let (begin, end) = (
-        format!("<!-- measured: {name} -->\n"),
-        format!("<!-- end: {name} -->"),
-    );
-    let missing = || format!("docs/lineage.md has no marks for {name}");
-    let (before, rest) = page.split_once(&begin).ok_or_else(missing)?;
-    let (_, after) = rest.split_once(&end).ok_or_else(missing)?;
-    Ok(format!(
-        "{before}{begin}\n{}\n\n{end}{after}",
-        text.trim_end()
-    ))
-}
 
 /// Writes page and picture.
 pub(crate) fn write(measured: &Measured) -> Result<(), String> {
@@ -44,7 +30,10 @@ pub(crate) fn write(measured: &Measured) -> Result<(), String> {
         ),
         ("better", better),
     ] {
-        page = replace(&page, name, &text)?;
+        if !page.contains(&format!("<!-- lineage: {name} -->")) {
+            return Err(format!("docs/lineage.md has no marks for {name}"));
+        }
+        page = regions::update(&page, "lineage", &[(name, text)])?;
     }
     let picture = plot::svg(measured).map_err(|error| format!("docs/lineage.svg: {error}"))?;
     std::fs::write(docs.join("lineage.svg"), picture).map_err(failed)?;

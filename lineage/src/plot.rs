@@ -3,11 +3,8 @@
 //! Promises: logarithmic scales, said so at the axes, and the rows of the tables.
 
 use crate::measured::{Figures, Measured};
-use plotters::coord::Shift;
+use ownpool_measure::picture::{self, Area, Drawn};
 use plotters::prelude::*;
-
-type Drawn = Result<(), Box<dyn core::error::Error>>;
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 const SIZE: (u32, u32) = (1200, 560);
 const FONT: &str = "sans-serif";
@@ -26,17 +23,13 @@ const COLOURS: [RGBColor; 10] = [
 ];
 
 /// The picture as SVG.
-pub(crate) fn svg(measured: &Measured) -> Result<String, Box<dyn core::error::Error>> {
-    let mut text = String::new();
-    {
-        let root = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
-        root.fill(&WHITE)?;
-        let (left, right) = root.split_horizontally(690);
+pub(crate) fn svg(measured: &Measured) -> Result<String, String> {
+    picture::svg(SIZE, |area| {
+        area.fill(&WHITE)?;
+        let (left, right) = area.split_horizontally(690);
         pools(&left, measured)?;
-        small(&right, measured)?;
-        root.present()?;
-    }
-    Ok(text)
+        small(&right, measured)
+    })
 }
 
 fn title(row: &Figures) -> String {

@@ -16,14 +16,15 @@ use crate::contenders::c11_siprng::{NoisySipRng, SipRng};
 use crate::contenders::control::PrivatePools;
 use crate::contenders::p1_ownpool::Ownpool;
 use crate::contenders::p9_batch::Batched;
-use crate::contenders::vdso::{Vdso, VdsoInts};
+use crate::contenders::vdso::VdsoInts;
 use crate::contenders::{Ints, Pool};
 use crate::harness;
-use crate::machine::Machine;
+use crate::seats::Seats;
 use core::time::Duration;
+use ownpool_measure::vdso::Vdso;
 
-type Rate = Box<dyn Fn(&Machine, usize, Duration) -> f64>;
-type First = Box<dyn Fn(&Machine) -> f64>;
+type Rate = Box<dyn Fn(&Seats, usize, Duration) -> f64>;
+type First = Box<dyn Fn(&Seats) -> f64>;
 type Thousands = Box<dyn FnMut(Duration) -> [f64; 2]>;
 
 /// The label of rows that are in no thread: the kernel of today and the control.
@@ -49,7 +50,7 @@ fn pool<P: Pool + 'static>(
     label: &'static str,
     name: &'static str,
     memory: &'static str,
-    make: Result<fn(&Machine) -> P, String>,
+    make: Result<fn(&Seats) -> P, String>,
 ) -> Row<PoolRun> {
     let run = make.map(|make| PoolRun {
         rate: Box::new(move |machine, threads, time| {
@@ -138,12 +139,7 @@ pub(crate) fn pools(ours: &Result<Ownpool, String>) -> Vec<Row<PoolRun>> {
             "none of ours",
             Ok(|_| Kernel),
         ),
-        shared(
-            UNLABELLED,
-            "kernel, vDSO",
-            "144 B a thread",
-            Vdso::new().ok_or_else(|| NO_VDSO.into()),
-        ),
+        shared(UNLABELLED, "kernel, vDSO", "144 B a thread", Vdso::find()),
         pool(
             UNLABELLED,
             "control: a C1 a thread",

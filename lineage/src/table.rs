@@ -5,25 +5,13 @@
 use crate::claims::Claim;
 use crate::measured::Measured;
 use crate::published;
+use ownpool_measure::table::{Align, Table, thousands};
 
-/// A header and rows of cells.
-pub(crate) struct Table {
-    pub(crate) title: String,
-    header: Vec<String>,
-    rows: Vec<Vec<String>>,
-}
-
-/// The number with commas between thousands.
-fn thousands(value: f64) -> String {
-    let digits = format!("{value:.0}");
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+/// A table of these rows.
+fn filled(title: String, head: Vec<String>, rows: impl Iterator<Item = Vec<String>>) -> Table {
+    let mut table = Table::new(title, head, Align::Left);
+    rows.for_each(|row| table.push(row));
+    table
 }
 
 fn strings<const N: usize>(cells: [&str; N]) -> Vec<String> {
@@ -75,11 +63,11 @@ pub(crate) fn pools(measured: &Measured) -> Table {
         cells.push(published::pool(row.label).into());
         cells
     };
-    Table {
-        title: "Pools: thousands of reads of 64 bytes a second, all threads together".into(),
+    filled(
+        "Pools: thousands of reads of 64 bytes a second, all threads together".into(),
         header,
-        rows: measured.pools.iter().map(row).collect(),
-    }
+        measured.pools.iter().map(row),
+    )
 }
 
 /// Small integers: a thousand calls.
@@ -115,24 +103,24 @@ pub(crate) fn small(measured: &Measured) -> Table {
         cells.extend(strings(published::ints(row.label)));
         cells
     };
-    Table {
-        title: format!(
+    filled(
+        format!(
             "Small integers: a thousand calls (a cycle is a tick of the time-stamp counter, {:.3} in a ns)",
             measured.ticks_per_ns
         ),
         header,
-        rows: measured.ints.iter().map(row).collect(),
-    }
+        measured.ints.iter().map(row),
+    )
 }
 
 /// Claims and what became of them.
 pub(crate) fn claims(claims: &[Claim]) -> Table {
     let row = |claim: &Claim| strings([claim.label, claim.said, &claim.here, claim.verdict]);
-    Table {
-        title: String::new(),
-        header: strings(["", "said", "here", ""]),
-        rows: claims.iter().map(row).collect(),
-    }
+    filled(
+        String::new(),
+        strings(["", "said", "here", ""]),
+        claims.iter().map(row),
+    )
 }
 
 /// The same for a terminal, where four wide columns would not fit: verdict first.
@@ -144,44 +132,4 @@ pub(crate) fn verdicts(claims: &[Claim]) -> String {
         )
     };
     claims.iter().map(line).collect()
-}
-
-impl Table {
-    /// Aligned columns for a terminal.
-    pub(crate) fn text(&self) -> String {
-        let lines: Vec<_> = core::iter::once(&self.header).chain(&self.rows).collect();
-        let width = |column: usize| {
-            // A reason in place of figures may run on into the empty cells after it.
-            let cells = lines
-                .iter()
-                .filter(|line| line.get(column + 1).is_none_or(|next| !next.is_empty()));
-            cells
-                .filter_map(|line| line.get(column))
-                .map(|cell| cell.chars().count())
-                .max()
-                .unwrap_or_default()
-        };
-        let widths: Vec<_> = (0..self.header.len()).map(width).collect();
-        let mut text = format!("{}\n\n", self.title);
-        for line in lines {
-            let mut row = String::new();
-            for (cell, &width) in line.iter().zip(&widths) {
-                row.push_str(&format!("{cell:<width$}  "));
-            }
-            text.push_str(row.trim_end());
-            text.push('\n');
-        }
-        text
-    }
-
-    /// The same in Markdown, without the title.
-    pub(crate) fn markdown(&self) -> String {
-        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-        let mut text = line(&self.header);
-        text.push_str(&line(&vec!["---".to_owned(); self.header.len()]));
-        for row in &self.rows {
-            text.push_str(&line(row));
-        }
-        text
-    }
 }

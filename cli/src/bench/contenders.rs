@@ -6,9 +6,9 @@
 //! C program calling through its PLT). Must never: check more than that all the
 //! bytes came; whatever else happened here would be timed too.
 
-use super::vdso::{State, Vdso};
 use core::ffi::{c_int, c_uint, c_void};
 use core::hint::black_box;
+use ownpool_measure::vdso::{State, Vdso};
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
 

@@ -6,12 +6,12 @@
 
 use super::cases;
 use super::contenders::OWNPOOL;
-use super::machine::Machine;
 use super::measure::{self, Job, News};
 use super::pace::Pace;
 use super::peers::{self, Absent};
 use super::report::{Event, Peer, Setup};
 use super::{Args, memory};
+use ownpool_measure::machine::Machine;
 use std::io::Write as _;
 
 /// Measures what the arguments ask for.

@@ -10,10 +10,7 @@
 
 mod cases;
 mod contenders;
-mod document;
-mod grid;
 mod inner;
-mod machine;
 mod measure;
 mod meeting;
 mod memory;
@@ -23,10 +20,10 @@ mod plot;
 mod report;
 mod scaling;
 mod table;
-mod vdso;
 
 use super::{OUR_FAILURE, library, run, say};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use ownpool_measure::regions;
 use report::{Event, Report};
 use std::io::{BufRead as _, BufReader, IsTerminal as _};
 use std::os::unix::process::CommandExt as _;
@@ -105,7 +102,7 @@ fn outer(args: &Args) -> Result<String, String> {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
             other => other.map_err(|error| format!("{}: {error}", path.display())),
         };
-        let text = document::update(&old?, &table::markdown(&report))
+        let text = regions::update(&old?, "ownpool bench", &table::markdown(&report))
             .map_err(|why| format!("{}: {why}", path.display()))?;
         write(path, &text)?;
     }

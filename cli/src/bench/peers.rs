@@ -11,10 +11,10 @@
 use super::contenders::{
     Doors, Fallible, GLIBC, Getrandom, Infallible, LIBBSD, OPENSSL, RandBytes, Read, VDSO,
 };
-use super::vdso::Vdso;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::ManuallyDrop;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use ownpool_measure::vdso::Vdso;
 
 type Text = unsafe extern "C" fn() -> *const c_char;
 

@@ -8,7 +8,7 @@
 use super::contenders::{FILL, GLIBC, KERNEL, LIBBSD, OPENSSL, OWNPOOL, VDSO};
 use super::report::{Report, Row};
 use super::table;
-use plotters::coord::Shift;
+use ownpool_measure::picture::{self, Area, Drawn};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -28,8 +28,6 @@ const COLOURS: [(&str, RGBColor); 7] = [
     (GLIBC, RGBColor(150, 95, 200)),
 ];
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-
 /// A panel: title, and what is drawn of a row.
 type Panel = (&'static str, fn(&Row) -> f64);
 
@@ -38,11 +36,7 @@ type Panel = (&'static str, fn(&Row) -> f64);
 /// # Errors
 /// What the drawing library could not do, or that there is nothing to draw.
 pub(super) fn svg(report: &Report) -> Result<String, String> {
-    let mut text = String::new();
-    let area = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
-    draw(report, &area).map_err(|error| format!("cannot draw: {error}"))?;
-    drop(area);
-    Ok(text)
+    picture::svg(SIZE, |area| draw(report, area))
 }
 
 fn colour(who: &str) -> RGBColor {
@@ -67,7 +61,7 @@ fn words(size: u32, colour: RGBColor, horizontal: HPos) -> TextStyle<'static> {
         .pos(Pos::new(horizontal, VPos::Center))
 }
 
-fn draw(report: &Report, area: &Area<'_>) -> Result<(), Box<dyn core::error::Error>> {
+fn draw(report: &Report, area: &Area<'_>) -> Drawn {
     let setup = &report.setup;
     let about = [
         &setup.version,
@@ -85,15 +79,10 @@ fn draw(report: &Report, area: &Area<'_>) -> Result<(), Box<dyn core::error::Err
     for (part, panel) in below.split_evenly((1, 2)).iter().zip(panels) {
         draw_panel(report, part, panel)?;
     }
-    area.present()?;
     Ok(())
 }
 
-fn draw_panel(
-    report: &Report,
-    area: &Area<'_>,
-    (title, figure): Panel,
-) -> Result<(), Box<dyn core::error::Error>> {
+fn draw_panel(report: &Report, area: &Area<'_>, (title, figure): Panel) -> Drawn {
     let rows = || report.of("getrandom", 1);
     let names = Report::distinct(rows().map(|row| row.who.as_str()));
     let low = rows().map(figure).fold(f64::INFINITY, f64::min);

@@ -8,8 +8,8 @@
 //! arithmetic beside it may be held against anybody.
 
 use super::contenders::ARITHMETIC;
-use super::grid::Grid;
 use super::report::{Report, Row};
+use ownpool_measure::table::{Align, Table};
 
 /// The `door` of these rows.
 pub(super) const DOOR: &str = "scaling";
@@ -21,7 +21,7 @@ pub(super) fn efficiency(report: &Report, row: &Row) -> Option<f64> {
 }
 
 /// Threads down, contenders across.
-pub(super) fn grid(report: &Report) -> Option<Grid> {
+pub(super) fn grid(report: &Report) -> Option<Table> {
     let rows = || report.rows.iter().filter(|row| row.door == DOOR);
     let counts = Report::distinct(rows().map(|row| row.threads));
     let names = Report::distinct(rows().map(|row| row.who.as_str()));
@@ -30,9 +30,10 @@ pub(super) fn grid(report: &Report) -> Option<Grid> {
     }
     let mut head = vec![String::from("threads")];
     head.extend(names.iter().map(|name| (*name).to_owned()));
-    let mut grid = Grid::new(
+    let mut grid = Table::new(
         "64 bytes a call, pinned threads: million calls a second of all threads, and efficiency",
         head,
+        Align::Right,
     );
     for &threads in &counts {
         let mut line = vec![threads.to_string()];

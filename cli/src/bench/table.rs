@@ -4,10 +4,10 @@
 //! marked whoever it is, and who was not measured is named with the reason.
 
 use super::contenders::OWNPOOL;
-use super::grid::Grid;
 use super::report::{Report, Row};
 use super::{memory, scaling};
 use core::fmt::Write as _;
+use ownpool_measure::table::{Align, Table};
 
 /// `4 B`, `16 KiB`, `1 MiB`.
 pub(super) fn size(bytes: usize) -> String {
@@ -69,7 +69,7 @@ fn heading(report: &Report) -> Vec<(String, String)> {
 }
 
 /// One line a contender.
-fn long(report: &Report, door: &str, threads: usize) -> Grid {
+fn long(report: &Report, door: &str, threads: usize) -> Table {
     let head = [
         "bytes",
         "who",
@@ -80,7 +80,11 @@ fn long(report: &Report, door: &str, threads: usize) -> Grid {
         "x vDSO",
         "",
     ];
-    let mut grid = Grid::new(&title(door, threads), head.map(String::from).to_vec());
+    let mut grid = Table::new(
+        title(door, threads),
+        head.map(String::from).to_vec(),
+        Align::Right,
+    );
     for row in report.of(door, threads) {
         let spread = (row.ns_q3 - row.ns_q1) / row.ns * 100.0;
         grid.push(vec![
@@ -105,13 +109,17 @@ fn wide(
     unit: &str,
     figure: fn(&Row) -> f64,
     mark: &str,
-) -> Grid {
+) -> Table {
     let names = Report::distinct(report.of(door, threads).map(|row| row.who.as_str()));
     let sizes = Report::distinct(report.of(door, threads).map(|row| row.bytes));
     let mut head = vec![String::from("bytes")];
     head.extend(names.iter().map(|name| (*name).to_owned()));
     head.extend(["ownpool x syscall".into(), "ownpool x vDSO".into()]);
-    let mut grid = Grid::new(&format!("{}, {unit}", title(door, threads)), head);
+    let mut grid = Table::new(
+        format!("{}, {unit}", title(door, threads)),
+        head,
+        Align::Right,
+    );
     for &bytes in &sizes {
         let at = |who: &str| {
             report

@@ -8,8 +8,7 @@ use super::{Ints, Pool, Seat};
 use core::ffi::{c_int, c_void};
 use libloading::Library;
 use object::{Object, ObjectSection};
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use ownpool_measure::artifacts;
 
 type Fill = unsafe extern "C" fn(*mut c_void, usize) -> c_int;
 
@@ -24,41 +23,10 @@ pub(crate) struct Ownpool {
     pub(crate) tls: u64,
 }
 
-/// Builds the release library and asks cargo where it is.
-fn build() -> Result<PathBuf, String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .args([
-            "build",
-            "--release",
-            "-p",
-            "ownpool",
-            "--lib",
-            "--message-format=json-render-diagnostics",
-        ])
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| format!("cargo does not start: {error}"))?;
-    if !output.status.success() {
-        return Err("cargo build --release --lib failed".into());
-    }
-    output
-        .stdout
-        .split(|&byte| byte == b'\n')
-        .filter_map(|line| serde_json::from_slice::<serde_json::Value>(line).ok())
-        .filter(|message| message["target"]["kind"][0] == "cdylib")
-        .filter_map(|message| message["filenames"].as_array().cloned())
-        .flatten()
-        .filter_map(|name| name.as_str().map(PathBuf::from))
-        .find(|path| path.extension().is_some_and(|extension| extension == "so"))
-        .ok_or_else(|| "cargo named no shared library".into())
-}
-
 impl Ownpool {
     /// Builds, loads and looks up.
     pub(crate) fn load() -> Result<Self, String> {
-        let path = build()?;
+        let path = artifacts::library()?;
         // SAFETY: the library's constructor only reads settings and looks up symbols.
         let library = unsafe { Library::new(&path) }
             .map_err(|error| format!("{}: {error}", path.display()))?;

@@ -6,7 +6,7 @@ use crate::contenders::Pool;
 use crate::contenders::c1_spinlock::OnePool;
 use crate::contenders::c3_salted::{Counted, Salt, SaltedPool};
 use crate::contenders::register::{HASH_LEN, OUTPUT_LEN, WORDS};
-use crate::machine::Machine;
+use crate::seats::Seats;
 
 /// How evenly a pool's words are written.
 #[derive(Clone, Copy, Debug)]
@@ -71,11 +71,11 @@ impl Judge {
 }
 
 /// C3 under two CPUs: windows of eight mix-backs, four each at the same time.
-pub(crate) fn salted_evenness(machine: &Machine, rounds: Rounds) -> Evenness {
+pub(crate) fn salted_evenness(seats: &Seats, rounds: Rounds) -> Evenness {
     let pool = SaltedPool::<Counted>::new(&[7; 32]);
     let mut judge = Judge::new(pool.landed());
     in_step(
-        machine,
+        seats,
         rounds,
         |seat| pool.reader(seat),
         |salt: &mut Salt| pool.read(salt, &mut [0; OUTPUT_LEN * WINDOW / 2]),
@@ -85,11 +85,11 @@ pub(crate) fn salted_evenness(machine: &Machine, rounds: Rounds) -> Evenness {
 }
 
 /// C1 for comparison: the lock makes two CPUs' mix-backs the same as one's.
-pub(crate) fn locked_evenness(machine: &Machine, rounds: Rounds) -> Evenness {
+pub(crate) fn locked_evenness(seats: &Seats, rounds: Rounds) -> Evenness {
     let pool = OnePool::<true>::new(&[7; 32]);
     let mut judge = Judge::new(pool.writes());
     in_step(
-        machine,
+        seats,
         rounds,
         |_| (),
         |()| pool.read(&mut (), &mut [0; OUTPUT_LEN * WINDOW / 2]),

@@ -11,7 +11,7 @@ use crate::contenders::c5_deferred::{DeferredPool, Nonce};
 use crate::contenders::c6_ring::{Full, PLACES, RingPool};
 use crate::contenders::register::OUTPUT_LEN;
 use crate::contenders::{Pool, Seat};
-use crate::machine::Machine;
+use crate::seats::Seats;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
 
@@ -19,10 +19,10 @@ use std::sync::Barrier;
 use std::time::Instant;
 
 /// Runs `work` on so many pinned threads at once and collects what they bring.
-fn together<T: Send>(machine: &Machine, threads: usize, work: impl Fn(Seat) -> T + Sync) -> Vec<T> {
+fn together<T: Send>(seats: &Seats, threads: usize, work: impl Fn(Seat) -> T + Sync) -> Vec<T> {
     let start = Barrier::new(threads);
     let run = |cpu| {
-        let seat = machine.sit(cpu);
+        let seat = seats.sit(cpu);
         start.wait();
         work(seat)
     };
@@ -47,7 +47,7 @@ pub(crate) struct Rounds {
 
 /// Lets two pinned threads do `work` at the same instant, round after round; `after` runs when both have.
 fn in_step<R>(
-    machine: &Machine,
+    seats: &Seats,
     rounds: Rounds,
     reader: impl Fn(Seat) -> R + Sync,
     work: impl Fn(&mut R) + Sync,
@@ -68,7 +68,7 @@ fn in_step<R>(
         }
     };
     let play = |cpu, after: &mut dyn FnMut()| {
-        let mut reader = reader(machine.sit(cpu));
+        let mut reader = reader(seats.sit(cpu));
         let begun = Instant::now();
         for round in 0..rounds.most {
             meet(2 * round + 1);
@@ -88,15 +88,15 @@ fn in_step<R>(
         scope.spawn(|| play(1, &mut || ()));
         play(0, &mut after);
     });
-    machine.release();
+    seats.release();
 }
 
 /// How often two readers of C5 came at the same instant, and how often both left with a mix-back to do.
-pub(crate) fn deferred_forgotten(machine: &Machine, rounds: Rounds) -> (usize, usize) {
+pub(crate) fn deferred_forgotten(seats: &Seats, rounds: Rounds) -> (usize, usize) {
     let pool = DeferredPool::new(&[7; 32]);
     let (mut meetings, mut forgotten) = (0, 0);
     in_step(
-        machine,
+        seats,
         rounds,
         |seat| pool.reader(seat),
         |nonce: &mut Nonce| pool.read(nonce, &mut [0; OUTPUT_LEN]),
@@ -122,11 +122,11 @@ pub(crate) struct Collisions {
 /// n outputs of 80 bits hold an equal pair with odds of n^2 / 2^81: below 2^-41 up to a million.
 pub(crate) fn collisions<P: Pool>(
     pool: &P,
-    machine: &Machine,
+    seats: &Seats,
     threads: usize,
     each: usize,
 ) -> Collisions {
-    let drawn = together(machine, threads, |seat| {
+    let drawn = together(seats, threads, |seat| {
         let mut reader = pool.reader(seat);
         let mut outputs = vec![([0; OUTPUT_LEN], seat.cpu); each];
         for (output, _) in &mut outputs {
@@ -168,9 +168,9 @@ impl Liveness {
 }
 
 /// Everybody reads C5 single hashes for so long.
-pub(crate) fn deferred_liveness(machine: &Machine, threads: usize, time: Duration) -> Liveness {
+pub(crate) fn deferred_liveness(seats: &Seats, threads: usize, time: Duration) -> Liveness {
     let pool = DeferredPool::new(&[7; 32]);
-    let fared = together(machine, threads, |seat| {
+    let fared = together(seats, threads, |seat| {
         let mut nonce: Nonce = pool.reader(seat);
         let mut output = [0; OUTPUT_LEN];
         let (mut reads, mut slowest) = (0_u64, Duration::ZERO);
@@ -256,9 +256,9 @@ pub(crate) struct Hunger {
 }
 
 /// Everybody reads C6 for so long.
-pub(crate) fn ring_hunger(machine: &Machine, threads: usize, time: Duration) -> Hunger {
+pub(crate) fn ring_hunger(seats: &Seats, threads: usize, time: Duration) -> Hunger {
     let mut pool = RingPool::new(Full::Rest, &[7; 32]);
-    let reads = together(machine, threads, |_| {
+    let reads = together(seats, threads, |_| {
         let begun = Instant::now();
         let mut reads = 0;
         while begun.elapsed() < time {

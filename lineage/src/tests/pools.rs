@@ -7,11 +7,11 @@ use crate::contenders::c4_atomic::AtomicPool;
 use crate::contenders::c5_deferred::{DeferredPool, Nonce};
 use crate::contenders::c6_ring::{Full, PLACES, RingPool};
 use crate::contenders::c10_kernel::{Kernel, fresh};
-use crate::contenders::vdso::Vdso;
 use crate::contenders::{Pool, Seat, register};
-use crate::machine::Machine;
+use crate::seats::Seats;
 use crate::stress::{self, Rounds};
 use core::time::Duration;
+use ownpool_measure::vdso::Vdso;
 use std::collections::HashSet;
 
 /// Outputs a thread in the stress tests; four threads draw 2^16, whose odds of an equal pair by chance
@@ -25,7 +25,7 @@ const ROUNDS: Rounds = Rounds {
 };
 
 fn assert_distinct<P: Pool>(name: &str, pool: &P) {
-    let found = stress::collisions(pool, &Machine::new(), 4, EACH);
+    let found = stress::collisions(pool, &Seats::new(), 4, EACH);
     assert_eq!(found.outputs, 4 * EACH, "{name}");
     assert_eq!((found.between, found.within), (0, 0), "{name}: {found:?}");
 }
@@ -47,14 +47,14 @@ fn c2_readers_never_share_output() {
 #[test]
 fn c3_cpus_never_share_output() {
     let pool: SaltedPool = SaltedPool::new(&fresh());
-    let found = stress::collisions(&pool, &Machine::new(), 4, EACH);
+    let found = stress::collisions(&pool, &Seats::new(), 4, EACH);
     // One CPU may see a pool again that a neighbour's late writes have put back: the design allows it.
     assert_eq!(found.between, 0, "{found:?}");
 }
 
 #[test]
 fn c4_with_salt_cpus_never_share_output() {
-    let found = stress::collisions(&AtomicPool::<true>::new(&fresh()), &Machine::new(), 4, EACH);
+    let found = stress::collisions(&AtomicPool::<true>::new(&fresh()), &Seats::new(), 4, EACH);
     assert_eq!(found.between, 0, "{found:?}");
 }
 
@@ -72,7 +72,7 @@ fn c6_gives_each_block_once() {
 #[test]
 fn kernel_and_vdso_never_share_output() {
     assert_distinct("system call", &Kernel);
-    if let Some(vdso) = Vdso::new() {
+    if let Ok(vdso) = Vdso::find() {
         assert_distinct("vDSO", &vdso);
     }
 }
@@ -138,12 +138,12 @@ fn c3_alone_is_even_and_two_that_meet_are_not() {
 
 #[test]
 fn c3_is_counted_under_stress_and_c1_is_even() {
-    let machine = Machine::new();
-    let c1 = stress::evenness::locked_evenness(&machine, ROUNDS);
+    let seats = Seats::new();
+    let c1 = stress::evenness::locked_evenness(&seats, ROUNDS);
     assert_eq!((c1.fewest, c1.most), (5, 5), "{c1:?}");
     assert_eq!((c1.off, c1.lost), (0.0, 0.0), "{c1:?}");
     // How uneven C3 is depends on how often two threads meet, which one core may never let happen.
-    let c3 = stress::evenness::salted_evenness(&machine, ROUNDS);
+    let c3 = stress::evenness::salted_evenness(&seats, ROUNDS);
     assert!(
         c3.fewest <= 5 && c3.most >= 5 && (0.0..1.0).contains(&c3.lost),
         "{c3:?}"
@@ -153,15 +153,15 @@ fn c3_is_counted_under_stress_and_c1_is_even() {
 #[test]
 fn c4_loses_no_reservation() {
     let pool = AtomicPool::<false>::new(&[1; 32]);
-    stress::collisions(&pool, &Machine::new(), 4, 10_000);
+    stress::collisions(&pool, &Seats::new(), 4, 10_000);
     assert_eq!(pool.mixed(), 32 + 4 * 10_000 * register::HASH_LEN as u32);
 }
 
 #[test]
 fn c5_lives_under_load() {
-    let machine = Machine::new();
-    for threads in [1, 2 * machine.cores.len()] {
-        let fared = stress::deferred_liveness(&machine, threads, Duration::from_millis(300));
+    let seats = Seats::new();
+    for threads in [1, 2 * seats.cores.len()] {
+        let fared = stress::deferred_liveness(&seats, threads, Duration::from_millis(300));
         assert!(!fared.starved(), "{threads} threads: {fared:?}");
         // Each hash asks for one mix-back, and one may serve several.
         assert!(
@@ -178,7 +178,7 @@ fn c5_lives_under_load() {
 /// the benchmark, which is always optimised, counts them too.
 #[test]
 fn c5_forgets_no_mix_back() {
-    let (meetings, forgotten) = stress::deferred_forgotten(&Machine::new(), ROUNDS);
+    let (meetings, forgotten) = stress::deferred_forgotten(&Seats::new(), ROUNDS);
     assert!(meetings > 0);
     assert_eq!(forgotten, 0, "{meetings} meetings");
 }
@@ -191,7 +191,7 @@ fn c6_full_buffer_is_stale_or_burns_a_cpu() {
     assert_eq!(rest.stale, PLACES + 1, "{rest:?}");
     assert_eq!(rest.made, PLACES as u64, "{rest:?}");
     // And an empty one makes readers wait; a wait that was not counted would be 0.
-    let hunger = stress::ring_hunger(&Machine::new(), 2, time);
+    let hunger = stress::ring_hunger(&Seats::new(), 2, time);
     assert!(
         hunger.waited > 0 && hunger.waited <= hunger.reads,
         "{hunger:?}"

@@ -10,24 +10,30 @@ use serde::{Deserialize, Serialize};
 
 /// The machine, the kernel and the libc under a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Machine {
+pub struct Machine {
     /// Maker and model, as the firmware has them.
-    pub(super) computer: String,
-    pub(super) cpu: String,
-    /// The instruction sets that decide over a keystream's speed.
-    pub(super) extensions: Vec<String>,
-    pub(super) virtual_machine: bool,
+    pub computer: String,
+    /// The processor, by its own name.
+    pub cpu: String,
+    /// Family and model, by number: several processors share a name.
+    pub family_model: String,
+    /// The instruction sets that decide over a keystream's speed, and over the old designs'.
+    pub extensions: Vec<String>,
+    /// Whether a hypervisor is below.
+    pub virtual_machine: bool,
     /// Cores that this process may use.
-    pub(super) cores: usize,
-    pub(super) kernel: String,
-    pub(super) libc: String,
-    /// Runnable threads, averaged over the last minute: above 1, somebody else was at work.
-    pub(super) load: Option<f64>,
+    pub cores: usize,
+    /// Its release.
+    pub kernel: String,
+    /// Its name and version.
+    pub libc: String,
+    /// Runnable threads, averaged over the last minute: above 1, something else was at work.
+    pub load: Option<f64>,
 }
 
 impl Machine {
     /// This one.
-    pub(super) fn look() -> Machine {
+    pub fn look() -> Machine {
         let cpuinfo = text("/proc/cpuinfo");
         let field = |name: &str| {
             let line = cpuinfo.lines().find(|line| line.starts_with(name))?;
@@ -52,21 +58,44 @@ impl Machine {
                 firmware.join(" ")
             },
             cpu: field("model name").unwrap_or_else(unknown),
-            extensions: ["aes", "vaes", "avx2", "avx512f"]
+            family_model: format!(
+                "family {}, model {}",
+                field("cpu family").unwrap_or_else(unknown),
+                field("model\t").unwrap_or_else(unknown)
+            ),
+            extensions: ["aes", "vaes", "avx2", "avx512f", "sha_ni", "rdrand"]
                 .into_iter()
                 .filter(|flag| has(flag))
                 .map(String::from)
                 .collect(),
             virtual_machine: has("hypervisor"),
-            cores: core_affinity::get_core_ids().map_or(1, |cores| cores.len().max(1)),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
             kernel: format!("Linux {}", text("/proc/sys/kernel/osrelease").trim()),
             libc: libc(),
             load,
         }
     }
 
+    /// In one sentence.
+    pub fn sentence(&self) -> String {
+        let load = self.load.map_or_else(unknown, |load| load.to_string());
+        format!(
+            "{}, {}; {} cores{}; {}; {}; load average {load} before the run",
+            self.cpu,
+            self.family_model,
+            self.cores,
+            if self.virtual_machine {
+                ", virtual"
+            } else {
+                ""
+            },
+            self.extensions.join(", "),
+            self.kernel,
+        )
+    }
+
     /// Lines for the head of a table.
-    pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
+    pub fn lines(&self) -> Vec<(&'static str, String)> {
         let kind = if self.virtual_machine {
             "virtual, "
         } else {
@@ -80,7 +109,12 @@ impl Machine {
             ),
             (
                 "CPU",
-                format!("{} ({})", self.cpu, self.extensions.join(", ")),
+                format!(
+                    "{}, {} ({})",
+                    self.cpu,
+                    self.family_model,
+                    self.extensions.join(", ")
+                ),
             ),
             ("kernel", self.kernel.clone()),
             ("libc", self.libc.clone()),

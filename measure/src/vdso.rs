@@ -32,7 +32,7 @@ struct Params {
 
 /// The function and what its states need.
 #[derive(Clone, Copy)]
-pub(super) struct Vdso {
+pub struct Vdso {
     entry: Entry,
     state_size: usize,
     prot: i32,
@@ -40,7 +40,7 @@ pub(super) struct Vdso {
 }
 
 /// One thread's state: a page of its own.
-pub(super) struct State {
+pub struct State {
     vdso: Vdso,
     page: *mut c_void,
 }
@@ -53,7 +53,7 @@ impl Vdso {
     ///
     /// # Errors
     /// Why there is none, in a few words.
-    pub(super) fn find() -> Result<Vdso, String> {
+    pub fn find() -> Result<Vdso, String> {
         let entry = address("__vdso_getrandom").ok_or("this kernel's vDSO has no getrandom")?;
         // SAFETY: the address is that of a function of this name in the vDSO,
         // whose signature is the kernel's ABI.
@@ -78,7 +78,7 @@ impl Vdso {
     }
 
     /// A fresh state, for one thread.
-    pub(super) fn state(self) -> Option<State> {
+    pub fn state(self) -> Option<State> {
         // SAFETY: a new anonymous mapping disturbs nothing.
         let page = unsafe { libc::mmap(ptr::null_mut(), PAGE, self.prot, self.flags, -1, 0) };
         (page != libc::MAP_FAILED).then_some(State { vdso: self, page })
@@ -90,7 +90,7 @@ impl State {
     ///
     /// # Safety
     /// `dest` is writable for `len` bytes.
-    pub(super) unsafe fn fill(&self, dest: *mut u8, len: usize) -> isize {
+    pub unsafe fn fill(&self, dest: *mut u8, len: usize) -> isize {
         // SAFETY: `dest` as the caller promises; the page was mapped as the
         // kernel asked, and `&self` of a type that is not Sync stays on a thread.
         unsafe { (self.vdso.entry)(dest.cast(), len, 0, self.page, self.vdso.state_size) }
@@ -105,7 +105,7 @@ impl Drop for State {
 }
 
 /// The address of a function in the vDSO.
-fn address(name: &str) -> Option<usize> {
+pub fn address(name: &str) -> Option<usize> {
     // SAFETY: getauxval only looks up a number.
     let base = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) } as usize;
     if base == 0 {

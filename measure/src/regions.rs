@@ -1,20 +1,23 @@
 //! Tables inside a document that people write: only marked regions are replaced.
 //!
-//! A region stands between `<!-- ownpool bench: NAME -->` and
-//! `<!-- end of ownpool bench: NAME -->`. Promises: everything outside of the
-//! regions that were measured stays, byte for byte; a region that is not there
-//! yet goes to the end.
+//! A region stands between `<!-- OWNER: NAME -->` and `<!-- end of OWNER: NAME -->`.
+//! Promises: everything outside of the regions that were measured stays, byte for byte; a
+//! region that is not there yet goes to the end.
 
 /// The document with these regions (name, text) brought up to date.
 ///
 /// # Errors
 /// A region that begins and does not end.
-pub(super) fn update(document: &str, regions: &[(&'static str, String)]) -> Result<String, String> {
+pub fn update(
+    document: &str,
+    owner: &str,
+    regions: &[(&'static str, String)],
+) -> Result<String, String> {
     let mut text = document.to_owned();
     for (name, body) in regions {
         let (begin, end) = (
-            format!("<!-- ownpool bench: {name} -->"),
-            format!("<!-- end of ownpool bench: {name} -->"),
+            format!("<!-- {owner}: {name} -->"),
+            format!("<!-- end of {owner}: {name} -->"),
         );
         let fresh = format!("{begin}\n\n{}\n\n{end}", body.trim());
         text = match text.split_once(&begin) {
@@ -33,19 +36,24 @@ pub(super) fn update(document: &str, regions: &[(&'static str, String)]) -> Resu
 mod tests {
     use super::*;
 
+    const OWNER: &str = "ownpool bench";
+
     #[test]
     fn only_its_own_region_changes() {
         let new = [("speed", String::from("new\n"))];
-        let page = update("# Page\n", &new).unwrap();
+        let page = update("# Page\n", OWNER, &new).unwrap();
         assert_eq!(
             page,
             "# Page\n\n<!-- ownpool bench: speed -->\n\nnew\n\n<!-- end of ownpool bench: speed -->\n"
         );
         let more = format!("{page}\nafter\n");
-        let newer = update(&more, &[("speed", String::from("newer"))]).unwrap();
+        let newer = update(&more, OWNER, &[("speed", String::from("newer"))]).unwrap();
         assert_eq!(newer, more.replace("new", "newer"));
-        assert_eq!(update(&newer, &new).unwrap(), more);
-        assert!(update("<!-- ownpool bench: speed -->", &new).is_err());
-        assert_eq!(update("", &new).unwrap(), page.replace("# Page\n\n", ""));
+        assert_eq!(update(&newer, OWNER, &new).unwrap(), more);
+        assert!(update("<!-- ownpool bench: speed -->", OWNER, &new).is_err());
+        assert_eq!(
+            update("", OWNER, &new).unwrap(),
+            page.replace("# Page\n\n", "")
+        );
     }
 }

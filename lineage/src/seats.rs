@@ -1,4 +1,4 @@
-//! The machine: its cores, its memory nodes, and how to name it in a report.
+//! Where threads sit: the cores of the machine and its memory nodes.
 //!
 //! Promises: a thread that sits down is pinned to a core. Where the machine has one memory node, its
 //! cores are split into two pretended ones, and the report says so.
@@ -9,8 +9,8 @@ use core_affinity::CoreId;
 /// Nodes to pretend on a machine with one.
 const PRETENDED: usize = 2;
 
-/// What we run on.
-pub(crate) struct Machine {
+/// The cores and nodes.
+pub(crate) struct Seats {
     pub(crate) cores: Vec<CoreId>,
     /// The node of each core, in the same order.
     node_of: Vec<usize>,
@@ -22,7 +22,7 @@ pub(crate) struct Machine {
     given: libc::cpu_set_t,
 }
 
-impl Machine {
+impl Seats {
     pub(crate) fn new() -> Self {
         let cores = core_affinity::get_core_ids().filter(|cores| !cores.is_empty());
         let cores = cores.unwrap_or_else(|| vec![CoreId { id: 0 }]);
@@ -84,46 +84,6 @@ impl Machine {
             counts.push(last * 2);
         }
         counts
-    }
-
-    /// Two lines for a report.
-    pub(crate) fn describe(&self) -> String {
-        let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let field = |name: &str| {
-            let line = info.lines().find(|line| line.starts_with(name));
-            line.and_then(|line| line.split_once(':'))
-                .map_or("?", |(_, value)| value.trim())
-                .to_owned()
-        };
-        let flags = format!(" {} ", field("flags"));
-        let has = |flag: &str, name: &str| {
-            if flags.contains(&format!(" {flag} ")) {
-                name.to_owned()
-            } else {
-                format!("no {name}")
-            }
-        };
-        let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        format!(
-            "{}, family {}, model {}; {} cores, {} memory node{}{}; {}, {}, {}; Linux {}; load average {} before the run",
-            field("model name"),
-            field("cpu family"),
-            field("model\t"),
-            self.cores.len(),
-            self.real_nodes,
-            if self.real_nodes == 1 { "" } else { "s" },
-            if flags.contains(" hypervisor ") {
-                ", virtual"
-            } else {
-                ""
-            },
-            has("sha_ni", "SHA instructions"),
-            has("avx512f", "AVX-512"),
-            has("rdrand", "RDRAND"),
-            release.trim(),
-            load.split_whitespace().next().unwrap_or("?"),
-        )
     }
 }
 
