@@ -22,6 +22,9 @@
  *   drop       MADV_DONTNEED on the state page
  *   dropdraw   the same, then draw in the handler
  *   out        MADV_PAGEOUT on the state page
+ *   droplater  MADV_DONTNEED on the state page, and a draw in a handler before each of the
+ *              later instructions in turn: what a draw between two steps of the call makes
+ *              of a page that was lost before them
  * Checked: the call's result and errno; every 16 bytes of every answer are neither zero
  * nor what was there before (odds 2^-128 each), nor, for calls of up to 256 bytes, are
  * any 8 (fewer than 2^20 of those: 2^-43); no 16 bytes come twice, in whichever process,
@@ -50,9 +53,9 @@
 
 enum { TF = 0x100, LONGEST = 1 << 18, TABLE = 1 << 22, PATTERN = 0xa5, SHOWN = 5 };
 enum { OFF, RECORD, EACH, HUNT };
-enum action { FORK, FORKDRAW, BOTH, DRAW, JUMP, JUMPFORK, DROP, DROPDRAW, OUT, ACTIONS };
+enum action { FORK, FORKDRAW, BOTH, DRAW, JUMP, JUMPFORK, DROP, DROPDRAW, OUT, DROPLATER, ACTIONS };
 static const char *const names[ACTIONS] = {"fork", "forkdraw", "both", "draw", "jump",
-                                           "jumpfork", "drop", "dropdraw", "out"};
+                                           "jumpfork", "drop", "dropdraw", "out", "droplater"};
 
 /* What all processes share. */
 static struct shared {
@@ -68,6 +71,7 @@ static enum action action;
 static size_t len;
 static int mode = OFF, plain_library;
 static long stride, offset, current, target, anchored_at, hits, wanted_hits, stepping_over;
+static long gap, later; /* droplater: how far behind, and where that is; 0: nowhere */
 static unsigned char *anchor, anchor_byte;
 static volatile int in_child, acted;
 static sigjmp_buf away;
@@ -160,6 +164,14 @@ static int drop(int advice) {
 }
 
 static void act(ucontext_t *context) {
+    if (action == DROPLATER) {
+        acted++;
+        if (!drop(MADV_DONTNEED))
+            shared->nopage++;
+        later = current + gap;
+        context->uc_mcontext.gregs[REG_EFL] |= TF;
+        return;
+    }
     if (mode != EACH)
         mode = OFF, context->uc_mcontext.gregs[REG_EFL] &= ~TF;
     acted++;
@@ -241,6 +253,9 @@ static void on_trap(int signal, siginfo_t *info, void *data) {
             if (current >= LONGEST)
                 fail("too long a call");
             shared->trace[current] = (uint64_t)at;
+        } else if (later && current == later) {
+            mode = OFF, later = 0, g[REG_EFL] &= ~TF;
+            draw(16, "handler");
         } else if (mode == EACH ? current % stride == offset % stride : current == target) {
             act(context);
         }
@@ -444,8 +459,11 @@ int main(int argc, char **argv) {
                 skipped++;
                 continue;
             }
-            one(HUNT, i);
-            runs++;
+            long gaps = action == DROPLATER ? shared->length - i : 1;
+            for (gap = 1; gap <= gaps && shared->failures < SHOWN; gap++) {
+                one(HUNT, i);
+                runs++;
+            }
         }
     }
     /* Those who inherited forked at the end, one after the other, and within the few

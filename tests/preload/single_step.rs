@@ -116,6 +116,14 @@ fn small_calls_at_every_instruction() {
     }
 }
 
+/// Two events: only together do they show a look at the page that comes too late.
+#[test]
+fn a_draw_behind_a_lost_page_at_every_pair_of_instructions() {
+    for settings in [KINDS[1], KINDS[2]] {
+        go(settings, &[("take16", &["droplater"], 1)]);
+    }
+}
+
 #[test]
 fn the_call_that_moves_the_thread_at_every_instruction() {
     go(KINDS[0], &[("move", &["fork", "draw", "jump", "drop"], 1)]);

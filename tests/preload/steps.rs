@@ -8,8 +8,6 @@
 //! too, each with the fault that it must show: a search that finds nothing wrong with
 //! those would prove nothing. And the real one with any two neighbouring steps swapped, or
 //! any one left out: what the search does not find wrong with those stands in a list.
-//!
-//! The order of the real code's accesses is compared with this in `tests/order.rs`.
 use ownpool_tests::model::machine::{EVENTS, Event, Kernel, Machine, Op, Page, Violation, Watcher};
 use ownpool_tests::model::programs::{Busy, Program, Protocol, Step};
 use std::collections::BTreeSet;

@@ -6,6 +6,8 @@
 //! are made from, or tested against, [`TABLE`]. Must never look at the environment: names
 //! and values are handed in as bytes.
 
+mod values;
+
 /// What happens to light and to heavy callers. In those from `Auto` on, some are served
 /// by private generators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +50,7 @@ impl Mode {
     pub const fn parse(name: &[u8]) -> Option<Mode> {
         let mut modes: &[Mode] = &Mode::ALL;
         while let Some((&mode, others)) = modes.split_first() {
-            if same(mode.name().as_bytes(), name) {
+            if values::same(mode.name().as_bytes(), name) {
                 return Some(mode);
             }
             modes = others;
@@ -103,8 +105,8 @@ macro_rules! settings {
         impl Settings<'_> {
             /// What holds when nothing is set: the `default` column of [`TABLE`].
             pub const DEFAULT: Settings<'static> = Settings {
-                $($field: expect($read($default.as_bytes(), None)),)*
-                $($hidden_field: expect($hidden_read($hidden_default.as_bytes(), None)),)*
+                $($field: values::expect(values::$read($default.as_bytes(), None)),)*
+                $($hidden_field: values::expect(values::$hidden_read($hidden_default.as_bytes(), None)),)*
             };
         }
 
@@ -116,11 +118,11 @@ macro_rules! settings {
             pub fn set(&mut self, name: &[u8], value: &'a [u8]) -> Result<(), Complaint> {
                 let default = Settings::DEFAULT;
                 $(if name == $name.as_bytes() {
-                    self.$field = $read(value, Some(default.$field))?;
+                    self.$field = values::$read(value, Some(default.$field))?;
                     return Ok(());
                 })*
                 $(if name == $hidden_name.as_bytes() {
-                    self.$hidden_field = $hidden_read(value, Some(default.$hidden_field))?;
+                    self.$hidden_field = values::$hidden_read(value, Some(default.$hidden_field))?;
                     return Ok(());
                 })*
                 Err(Complaint::UnknownName)
@@ -240,140 +242,6 @@ pub fn row(name: &[u8]) -> Option<&'static Setting> {
 /// The last component of a path.
 pub fn basename(path: &[u8]) -> &[u8] {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
-}
-
-/// The value of a default in the table, which does parse.
-const fn expect<T: Copy>(value: Result<T, Complaint>) -> T {
-    match value {
-        Ok(value) => value,
-        // Met by the compiler alone: defaults are constants.
-        Err(_) => unreachable!(),
-    }
-}
-
-const fn same(a: &[u8], b: &[u8]) -> bool {
-    match (a.split_first(), b.split_first()) {
-        (None, None) => true,
-        (Some((x, a)), Some((y, b))) => *x == *y && same(a, b),
-        _ => false,
-    }
-}
-
-/// One of the modes.
-const fn mode(value: &[u8], default: Option<Mode>) -> Result<Mode, Complaint> {
-    match (Mode::parse(value), default) {
-        (Some(mode), _) => Ok(mode),
-        (None, Some(default)) if value.is_empty() => Ok(default),
-        (None, _) => Err(Complaint::NotAMode),
-    }
-}
-
-/// Decimal digits.
-const fn number(value: &[u8], default: Option<u64>) -> Result<u64, Complaint> {
-    if value.is_empty() {
-        return match default {
-            Some(default) => Ok(default),
-            None => Err(Complaint::NotANumber),
-        };
-    }
-    let mut sum: u64 = 0;
-    let mut digits = value;
-    while let Some((&digit, rest)) = digits.split_first() {
-        if !digit.is_ascii_digit() {
-            return Err(Complaint::NotANumber);
-        }
-        digits = rest;
-        sum = match sum.checked_mul(10) {
-            Some(tens) if tens <= i64::MAX as u64 => tens + (digit - b'0') as u64,
-            _ => return Err(Complaint::TooLarge),
-        };
-    }
-    if sum > i64::MAX as u64 {
-        return Err(Complaint::TooLarge);
-    }
-    Ok(sum)
-}
-
-/// Decimal digits and, if there, one of K, M and G (powers of 1024).
-const fn size(value: &[u8], default: Option<u64>) -> Result<u64, Complaint> {
-    let (digits, unit) = match value.split_last() {
-        Some((b'K' | b'k', digits)) => (digits, 1 << 10),
-        Some((b'M' | b'm', digits)) => (digits, 1 << 20),
-        Some((b'G' | b'g', digits)) => (digits, 1 << 30),
-        _ => return number(value, default),
-    };
-    match number(digits, None) {
-        Ok(number) => match number.checked_mul(unit) {
-            Some(bytes) if bytes <= i64::MAX as u64 => Ok(bytes),
-            _ => Err(Complaint::TooLarge),
-        },
-        Err(complaint) => Err(complaint),
-    }
-}
-
-/// Any text; also none.
-const fn text<'a>(value: &'a [u8], _default: Option<&'a [u8]>) -> Result<&'a [u8], Complaint> {
-    Ok(value)
-}
-
-/// A text of which the library keeps a copy.
-const fn path<'a>(value: &'a [u8], _default: Option<&'a [u8]>) -> Result<&'a [u8], Complaint> {
-    if value.len() > STATS_MAX {
-        return Err(Complaint::TooLong);
-    }
-    Ok(value)
-}
-
-/// 0 or 1.
-const fn switch(value: &[u8], _default: Option<bool>) -> Result<bool, Complaint> {
-    match value {
-        b"" | b"0" => Ok(false),
-        b"1" => Ok(true),
-        _ => Err(Complaint::NotASwitch),
-    }
-}
-
-/// Names of switches, comma-separated.
-const fn test_switches(
-    value: &[u8],
-    _default: Option<TestSwitches>,
-) -> Result<TestSwitches, Complaint> {
-    let mut switches = TestSwitches {
-        wipe: false,
-        no_vdso: false,
-        fail_known_answer: false,
-    };
-    let mut rest = value;
-    while !rest.is_empty() {
-        let (name, after) = until_comma(rest);
-        rest = after;
-        match name {
-            b"" => {}
-            b"wipe" => switches.wipe = true,
-            b"novdso" => switches.no_vdso = true,
-            b"kat" => switches.fail_known_answer = true,
-            _ => return Err(Complaint::NotATest),
-        }
-    }
-    Ok(switches)
-}
-
-/// What stands before the first comma, and what after it.
-const fn until_comma(text: &[u8]) -> (&[u8], &[u8]) {
-    let mut len = 0;
-    let mut rest = text;
-    while let Some((&byte, after)) = rest.split_first() {
-        if byte == b',' {
-            // The other arm does not come about: `len` bytes were walked over.
-            return match text.split_at_checked(len) {
-                Some((first, _)) => (first, after),
-                None => (text, &[]),
-            };
-        }
-        len += 1;
-        rest = after;
-    }
-    (text, &[])
 }
 
 #[cfg(test)]
