@@ -130,11 +130,7 @@ unsafe fn from_generator(dest: *mut u8, len: usize) -> Result<(), Reason> {
         _ if seccomp::confined() => Err(Reason::Confined),
         _ => generator::move_thread().map_err(|_| Reason::Unseeded),
     };
-    let call = Call {
-        entry: Entry::Api,
-        caller: 0,
-        len,
-    };
+    let call = Call::new(Entry::Api, 0, len);
     let piece = iter::once((dest, len));
     // SAFETY: the caller's contract.
     let done = moved.and_then(|()| unsafe { generator::fill(piece, call.entry) });
@@ -190,16 +186,7 @@ pub unsafe extern "C" fn ownpool_getrandom(
         if so_far == Draw::Served {
             return len as ssize_t;
         }
-        match policy::getrandom(
-            dest,
-            flags,
-            Call {
-                entry: Entry::Api,
-                caller: 0,
-                len,
-            },
-            so_far,
-        ) {
+        match policy::getrandom(dest, flags, Call::new(Entry::Api, 0, len), so_far) {
             Outcome::Served(done) => done as ssize_t,
             Outcome::FallThrough => next_symbol::getrandom(dest, len, flags),
         }
@@ -333,14 +320,7 @@ pub unsafe extern "C" fn ownpool_set_mode(mode: *const c_char) -> c_int {
 /// The string is static: it is not freed. Thread-safe and async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn ownpool_mode() -> *const c_char {
-    let name = match config::mode() {
-        Mode::Off => c"off",
-        Mode::Auto => c"auto",
-        Mode::Always => c"always",
-        Mode::Vdso => c"vdso",
-        Mode::Observe => c"observe",
-    };
-    name.as_ptr()
+    config::mode().c_name().as_ptr()
 }
 
 /// ownpool_version: the library's version and the ChaCha20 backend in use, a

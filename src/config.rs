@@ -30,7 +30,7 @@ static TEST: AtomicU8 = AtomicU8::new(0);
 
 /// The mode in force.
 pub(crate) fn mode() -> Mode {
-    Mode::from_u8(MODE.load(Relaxed))
+    Mode::from_number(MODE.load(Relaxed)).unwrap_or(Mode::Off)
 }
 
 /// Whether hooks may take from private generators in this mode: `auto` or `always`. The C

@@ -6,7 +6,7 @@
 //! caller that has an error return.
 
 use crate::diagnostics;
-use crate::sys::{self, Errno};
+use crate::sys::{self, Errno, kernel_call};
 
 /// Fills `dest` from the kernel.
 ///
@@ -39,9 +39,8 @@ unsafe fn from_device(dest: *mut u8, len: usize) {
     ) {
         let device = sys::identity(fd).is_ok_and(|identity| identity.is_urandom());
         while device && done < len {
-            let arguments = [fd as usize, dest as usize + done, len - done, 0, 0, 0];
             // SAFETY: within `dest`.
-            match unsafe { sys::call(libc::SYS_read, arguments) } {
+            match unsafe { kernel_call!(SYS_read, fd, dest.add(done), len - done) } {
                 Ok(0) => break,
                 Ok(got) => done += got,
                 Err(Errno(libc::EINTR)) => {}

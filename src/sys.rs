@@ -5,7 +5,8 @@
 //! defines its own `getrandom` or `open` is never called back. Must never
 //! decide anything. The system calls are: getrandom, mmap, madvise, fstat,
 //! ioctl, read of no bytes; open, read, close of a file under /proc; open, write,
-//! getpid, readlink, poll, rt_sigprocmask, rt_sigtimedwait for a line on fd 2 or a report.
+//! getpid, readlink, poll, rt_sigprocmask, rt_sigtimedwait for a line on fd 2 or a report;
+//! kill and exit_group where the process ends for want of any randomness.
 
 use crate::arch::{PAGE, system_call};
 use core::ffi::{CStr, c_int, c_short, c_uint, c_void};
@@ -32,6 +33,24 @@ pub(crate) unsafe fn call(number: i64, arguments: [usize; 6]) -> Result<usize, E
     }
 }
 
+/// Arguments, and zeros for those that are not there.
+#[inline(always)]
+pub(crate) fn padded<const N: usize>(given: [usize; N]) -> [usize; 6] {
+    let mut arguments = [0; 6];
+    for (argument, given) in arguments.iter_mut().zip(given) {
+        *argument = given;
+    }
+    arguments
+}
+
+/// The system call of this name, with up to six arguments of any integer or pointer type.
+macro_rules! kernel_call {
+    ($name:ident $(, $argument:expr)*) => {
+        $crate::sys::call(libc::$name, $crate::sys::padded([$($argument as usize),*]))
+    };
+}
+pub(crate) use kernel_call;
+
 /// getrandom(2).
 ///
 /// # Safety
@@ -42,24 +61,14 @@ pub(crate) unsafe fn getrandom(
     flags: c_uint,
 ) -> Result<usize, Errno> {
     // SAFETY: the kernel checks the pointer; writing there is the caller's wish.
-    unsafe {
-        call(
-            libc::SYS_getrandom,
-            [dest as usize, len, flags as usize, 0, 0, 0],
-        )
-    }
+    unsafe { kernel_call!(SYS_getrandom, dest, len, flags) }
 }
 
 /// A fresh, zeroed page, private to this process.
 pub(crate) fn map_page(prot: c_int, flags: c_int) -> Result<*mut c_void, Errno> {
     // SAFETY: no address is asked for, so nothing that exists is replaced.
-    unsafe {
-        call(
-            libc::SYS_mmap,
-            [0, PAGE, prot as usize, flags as usize, usize::MAX, 0],
-        )
-    }
-    .map(|address| address as *mut c_void)
+    unsafe { kernel_call!(SYS_mmap, 0, PAGE, prot, flags, usize::MAX, 0) }
+        .map(|address| address as *mut c_void)
 }
 
 /// madvise(2) on one page.
@@ -68,13 +77,7 @@ pub(crate) fn map_page(prot: c_int, flags: c_int) -> Result<*mut c_void, Errno> 
 /// `page` is a page of ours, and the advice does what its owner wants.
 pub(crate) unsafe fn advise(page: *mut c_void, advice: c_int) -> Result<(), Errno> {
     // SAFETY: the caller's contract.
-    unsafe {
-        call(
-            libc::SYS_madvise,
-            [page as usize, PAGE, advice as usize, 0, 0, 0],
-        )
-    }
-    .map(|_| ())
+    unsafe { kernel_call!(SYS_madvise, page, PAGE, advice) }.map(|_| ())
 }
 
 /// What a descriptor leads to, as far as is asked here.
@@ -119,19 +122,16 @@ pub(crate) fn identity(fd: c_int) -> Result<Identity, Errno> {
     // Zeroes, and so no device, where a filter answers 0 without making the call
     // (SECCOMP_RET_ERRNO with errno 0, seccomp(2)).
     let mut stat = MaybeUninit::<libc::stat>::zeroed();
-    let place = stat.as_mut_ptr() as usize;
-    let (number, arguments) = if FSTAT_BY_PATH.load(Relaxed) {
-        let empty = c"".as_ptr() as usize;
-        let flags = libc::AT_EMPTY_PATH as usize;
-        (
-            libc::SYS_newfstatat,
-            [fd as usize, empty, place, flags, 0, 0],
-        )
-    } else {
-        (libc::SYS_fstat, [fd as usize, place, 0, 0, 0, 0])
-    };
+    let place = stat.as_mut_ptr();
     // SAFETY: the kernel writes one `struct stat` to a place of that size.
-    unsafe { call(number, arguments)? };
+    unsafe {
+        if FSTAT_BY_PATH.load(Relaxed) {
+            let empty = c"".as_ptr();
+            kernel_call!(SYS_newfstatat, fd, empty, place, libc::AT_EMPTY_PATH)?;
+        } else {
+            kernel_call!(SYS_fstat, fd, place)?;
+        }
+    }
     // SAFETY: numbers all through, and zeroes where the kernel wrote nothing.
     let stat = unsafe { stat.assume_init_ref() };
     Ok(Identity {
@@ -145,10 +145,9 @@ pub(crate) fn identity(fd: c_int) -> Result<Identity, Errno> {
 /// Whether a descriptor may be read from: a read of no bytes, which a device
 /// answers at once. Write-only ones and those of O_PATH refuse.
 pub(crate) fn readable(fd: c_int) -> bool {
-    let nothing = core::ptr::dangling_mut::<u8>() as usize;
+    let nothing = core::ptr::dangling_mut::<u8>();
     // SAFETY: no bytes are written.
-    let answer = unsafe { call(libc::SYS_read, [fd as usize, nothing, 0, 0, 0, 0]) };
-    answer == Ok(0)
+    unsafe { kernel_call!(SYS_read, fd, nothing, 0) == Ok(0) }
 }
 
 /// ioctl(RNDGETENTCNT), random(4): succeeds on the random devices, ENOTTY elsewhere.
@@ -160,25 +159,14 @@ pub(crate) unsafe fn entropy_count(fd: c_int, count: *mut c_void) -> Result<(), 
     // `_IOR('R', 0x00, int)`, linux/random.h.
     const RNDGETENTCNT: usize = 0x8004_5200;
     // SAFETY: the kernel checks the pointer; writing there is the caller's contract.
-    unsafe {
-        call(
-            libc::SYS_ioctl,
-            [fd as usize, RNDGETENTCNT, count as usize, 0, 0, 0],
-        )
-    }
-    .map(|_| ())
+    unsafe { kernel_call!(SYS_ioctl, fd, RNDGETENTCNT, count) }.map(|_| ())
 }
 
 /// Reads the start of a small file; how much of `dest` is filled.
 pub(crate) fn read_file(path: &CStr, dest: &mut [u8]) -> Result<usize, Errno> {
     let fd = open(path, libc::O_RDONLY | libc::O_CLOEXEC)?;
     // SAFETY: the kernel writes at most `dest.len()` bytes to `dest`.
-    let read = unsafe {
-        call(
-            libc::SYS_read,
-            [fd as usize, dest.as_mut_ptr() as usize, dest.len(), 0, 0, 0],
-        )
-    };
+    let read = unsafe { kernel_call!(SYS_read, fd, dest.as_mut_ptr(), dest.len()) };
     close(fd);
     read
 }
@@ -186,23 +174,21 @@ pub(crate) fn read_file(path: &CStr, dest: &mut [u8]) -> Result<usize, Errno> {
 /// open(2), mode 0644 for a file that is made. As openat, which is what libc
 /// (glibc 2.26 and later) and its loader use: filters may not know open any more.
 pub(crate) fn open(path: &CStr, flags: c_int) -> Result<c_int, Errno> {
-    let (here, path) = (libc::AT_FDCWD as usize, path.as_ptr() as usize);
     // SAFETY: `path` ends with a NUL.
-    unsafe { call(libc::SYS_openat, [here, path, flags as usize, 0o644, 0, 0]) }
+    unsafe { kernel_call!(SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0o644) }
         .map(|fd| fd as c_int)
 }
 
 /// close(2) of a descriptor that [`open`] gave.
 pub(crate) fn close(fd: c_int) {
     // SAFETY: the descriptor is ours. Nothing can be done about an error.
-    let _ = unsafe { call(libc::SYS_close, [fd as usize, 0, 0, 0, 0, 0]) };
+    let _ = unsafe { kernel_call!(SYS_close, fd) };
 }
 
 /// write(2), once: how much was taken.
 pub(crate) fn write(fd: c_int, text: &[u8]) -> Result<usize, Errno> {
-    let arguments = [fd as usize, text.as_ptr() as usize, text.len(), 0, 0, 0];
     // SAFETY: the kernel reads `text`.
-    unsafe { call(libc::SYS_write, arguments) }
+    unsafe { kernel_call!(SYS_write, fd, text.as_ptr(), text.len()) }
 }
 
 /// poll(2) of one descriptor for POLLOUT, for at most `wait_ms`: what it says of the
@@ -213,9 +199,8 @@ pub(crate) fn poll_for_room(fd: c_int, wait_ms: c_int) -> Result<c_short, Errno>
         events: libc::POLLOUT,
         revents: 0,
     };
-    let place = (&raw mut asked) as usize;
     // SAFETY: one pollfd, which the kernel reads and writes.
-    unsafe { call(libc::SYS_poll, [place, 1, wait_ms as usize, 0, 0, 0]) }.map(|_| asked.revents)
+    unsafe { kernel_call!(SYS_poll, &raw mut asked, 1, wait_ms) }.map(|_| asked.revents)
 }
 
 /// Signals as the kernel has them: a bit each, from 1 on, in eight bytes.
@@ -234,63 +219,46 @@ pub(crate) fn set_blocked(signals: Signals) {
 }
 
 fn mask(how: c_int, set: *const Signals, old: *mut Signals) -> Result<(), Errno> {
-    let arguments = [
-        how as usize,
-        set as usize,
-        old as usize,
-        size_of::<Signals>(),
-        0,
-        0,
-    ];
     // SAFETY: sets are of the size that is told, or null.
-    unsafe { call(libc::SYS_rt_sigprocmask, arguments) }.map(|_| ())
+    unsafe { kernel_call!(SYS_rt_sigprocmask, how, set, old, size_of::<Signals>()) }.map(|_| ())
 }
 
 /// Takes one pending signal of these back, if there is one: rt_sigtimedwait(2), without
 /// waiting.
 pub(crate) fn take_back(signals: Signals) {
     let now = [0u64; 2];
-    let (signals, now) = (&raw const signals, &raw const now);
-    let arguments = [
-        signals as usize,
-        0,
-        now as usize,
-        size_of::<Signals>(),
-        0,
-        0,
-    ];
     // SAFETY: a set and a timespec of zero; nothing is written.
-    let _ = unsafe { call(libc::SYS_rt_sigtimedwait, arguments) };
+    let _ = unsafe {
+        kernel_call!(
+            SYS_rt_sigtimedwait,
+            &raw const signals,
+            0,
+            &raw const now,
+            size_of::<Signals>()
+        )
+    };
 }
 
 /// The path of the program's own file: readlink(2) of /proc/self/exe.
 pub(crate) fn executable(dest: &mut [u8]) -> Result<usize, Errno> {
-    let arguments = [
-        c"/proc/self/exe".as_ptr() as usize,
-        dest.as_mut_ptr() as usize,
-        dest.len(),
-        0,
-        0,
-        0,
-    ];
+    let path = c"/proc/self/exe".as_ptr();
     // SAFETY: the kernel writes at most `dest.len()` bytes to `dest`.
-    unsafe { call(libc::SYS_readlink, arguments) }
+    unsafe { kernel_call!(SYS_readlink, path, dest.as_mut_ptr(), dest.len()) }
 }
 
 /// getpid(2).
 pub(crate) fn pid() -> u64 {
     // SAFETY: no arguments, no memory, no error.
-    unsafe { call(libc::SYS_getpid, [0; 6]) }.unwrap_or(0) as u64
+    unsafe { kernel_call!(SYS_getpid) }.unwrap_or(0) as u64
 }
 
 /// Ends the process by SIGABRT, or else by any means there is.
 pub(crate) fn die() -> ! {
     // SAFETY: signals to ourselves; the loop is for a program that survives them.
     unsafe {
-        let pid = pid() as usize;
-        let _ = call(libc::SYS_kill, [pid, libc::SIGABRT as usize, 0, 0, 0, 0]);
+        let _ = kernel_call!(SYS_kill, pid(), libc::SIGABRT);
         loop {
-            let _ = call(libc::SYS_exit_group, [134, 0, 0, 0, 0, 0]);
+            let _ = kernel_call!(SYS_exit_group, 134);
         }
     }
 }

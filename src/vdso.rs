@@ -10,6 +10,7 @@
 use crate::arch::{VDSO_CLOCK_GETTIME, VDSO_GETRANDOM};
 use crate::config;
 use crate::loaded_image::Image;
+use crate::loaded_image::files::LoadedFile;
 use core::ffi::{c_int, c_uint, c_void};
 use core::mem;
 use core::num::NonZeroUsize;
@@ -45,7 +46,12 @@ pub(crate) fn find() {
         return;
     }
     // SAFETY: the kernel maps its vDSO at this address for the life of the process.
-    let Some(image) = (unsafe { image_at(header) }) else {
+    let image = unsafe { LoadedFile::at(header) }.and_then(|file| {
+        let dynamic = file.dynamic()?;
+        // SAFETY: the dynamic section of that image.
+        Some(unsafe { Image::new(file.bias, dynamic) })
+    });
+    let Some(image) = image else {
         return;
     };
     if let Some(clock) = image.function(VDSO_CLOCK_GETTIME) {
@@ -88,35 +94,6 @@ fn ask_params(address: NonZeroUsize) {
     if !config::test().no_vdso {
         STATE_SIZE.store(params.state_size, Relaxed);
         let _ = GETRANDOM.set(address);
-    }
-}
-
-/// The image that starts with this ELF header.
-///
-/// # Safety
-/// A whole loaded image stands at `header`.
-unsafe fn image_at(header: usize) -> Option<Image> {
-    // SAFETY: the program headers are part of the image (System V ABI, chapter 5).
-    unsafe {
-        let elf = &*(header as *const libc::Elf64_Ehdr);
-        let first = (header + elf.e_phoff as usize) as *const libc::Elf64_Phdr;
-        let (mut bias, mut dynamic) = (None, None);
-        for number in 0..elf.e_phnum {
-            let segment = &*first.add(number as usize);
-            match segment.p_type {
-                libc::PT_LOAD if bias.is_none() => {
-                    bias = Some(
-                        header
-                            .wrapping_add(segment.p_offset as usize)
-                            .wrapping_sub(segment.p_vaddr as usize),
-                    );
-                }
-                libc::PT_DYNAMIC => dynamic = Some(segment.p_vaddr as usize),
-                _ => {}
-            }
-        }
-        let bias = bias?;
-        Some(Image::new(bias, bias.wrapping_add(dynamic?)))
     }
 }
 

@@ -8,6 +8,7 @@
 pub mod crng;
 pub mod leaky_bucket;
 pub mod line_buffer;
+mod named;
 pub mod record;
 pub mod settings;
 pub mod uniform;

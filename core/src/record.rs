@@ -5,106 +5,56 @@
 //! the library's, and reading what was written the command's.
 
 use crate::line_buffer::LineBuffer;
+use crate::named::named;
 
-/// The name by which a request came in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
-pub enum Entry {
-    /// getrandom(2)
-    Getrandom = 0,
-    /// getentropy(3)
-    Getentropy = 1,
-    /// arc4random(3) and its relatives
-    Arc4random = 2,
-    /// syscall(SYS_getrandom)
-    Syscall = 3,
-    /// read(2) and its relatives, of urandom
-    Read = 4,
-    /// The C API's own functions: counted, but not interposed.
-    Api = 5,
+named! {
+    /// The name by which a request came in.
+    Entry [6] {
+        /// getrandom(2)
+        Getrandom = 0, "getrandom";
+        /// getentropy(3)
+        Getentropy = 1, "getentropy";
+        /// arc4random(3) and its relatives
+        Arc4random = 2, "arc4random";
+        /// syscall(SYS_getrandom)
+        Syscall = 3, "syscall";
+        /// read(2) and its relatives, of urandom
+        Read = 4, "read";
+        /// The C API's own functions: counted, but not interposed.
+        Api = 5, "api";
+    }
 }
 
 /// How many entries there are.
-pub const ENTRIES: usize = 6;
+pub const ENTRIES: usize = Entry::ALL.len();
 
-impl Entry {
-    /// All of them, in the order of their numbers.
-    pub const ALL: [Entry; ENTRIES] = [
-        Entry::Getrandom,
-        Entry::Getentropy,
-        Entry::Arc4random,
-        Entry::Syscall,
-        Entry::Read,
-        Entry::Api,
-    ];
-
-    /// The name in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Entry::Getrandom => "getrandom",
-            Entry::Getentropy => "getentropy",
-            Entry::Arc4random => "arc4random",
-            Entry::Syscall => "syscall",
-            Entry::Read => "read",
-            Entry::Api => "api",
-        }
+named! {
+    /// Why a request fell through to the kernel.
+    Reason [9] {
+        /// A call of this thread is in flight: a signal handler draws, or a handler once left
+        /// by a jump; or the thread stays on the kernel for good.
+        Busy = 0, "busy";
+        /// Flags that only the kernel can answer for.
+        Flags = 1, "flags";
+        /// The descriptor is something else.
+        NotUrandom = 2, "not_urandom";
+        /// No seed, no page, or a page that was wiped or dropped in the middle of the call.
+        Unseeded = 3, "unseeded";
+        /// The program has confined itself.
+        Confined = 4, "confined";
+        /// A pointer or length that only the kernel can judge.
+        Pointer = 5, "pointer";
+        /// Within the allowance: the usual case, not counted among the causes.
+        Light = 6, "light";
+        /// No request is served in this mode.
+        Mode = 7, "mode";
+        /// Mode observe: a private generator would have served it.
+        Observed = 8, "observed";
     }
-}
-
-/// Why a request fell through to the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
-pub enum Reason {
-    /// A call of this thread is in flight: a signal handler draws, or a handler once left
-    /// by a jump; or the thread stays on the kernel for good.
-    Busy = 0,
-    /// Flags that only the kernel can answer for.
-    Flags = 1,
-    /// The descriptor is something else.
-    NotUrandom = 2,
-    /// No seed, no page, or a page that was wiped or dropped in the middle of the call.
-    Unseeded = 3,
-    /// The program has confined itself.
-    Confined = 4,
-    /// A pointer or length that only the kernel can judge.
-    Pointer = 5,
-    /// Within the allowance: the usual case, not counted among the causes.
-    Light = 6,
-    /// No request is served in this mode.
-    Mode = 7,
-    /// Mode observe: a private generator would have served it.
-    Observed = 8,
 }
 
 /// How many reasons are reported: those before the three usual ones.
-pub const REASONS: usize = 6;
-
-impl Reason {
-    /// The reported ones, in the order of their numbers.
-    pub const REPORTED: [Reason; REASONS] = [
-        Reason::Busy,
-        Reason::Flags,
-        Reason::NotUrandom,
-        Reason::Unseeded,
-        Reason::Confined,
-        Reason::Pointer,
-    ];
-
-    /// The name in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Reason::Busy => "busy",
-            Reason::Flags => "flags",
-            Reason::NotUrandom => "not_urandom",
-            Reason::Unseeded => "unseeded",
-            Reason::Confined => "confined",
-            Reason::Pointer => "pointer",
-            Reason::Light => "light",
-            Reason::Mode => "mode",
-            Reason::Observed => "observed",
-        }
-    }
-}
+pub const REASONS: usize = Reason::Light as usize;
 
 /// A total of the process: its place in [`Counts::totals`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,7 +138,7 @@ impl Counts {
         }
         let entries = Entry::ALL.iter().map(|entry| entry.name());
         push_object(text, "entries", entries.zip(self.entries));
-        let reasons = Reason::REPORTED.iter().map(|reason| reason.name());
+        let reasons = Reason::ALL.iter().map(|reason| reason.name());
         push_object(text, "fell_through", reasons.zip(self.fell_through));
     }
 }
@@ -247,9 +197,11 @@ mod tests {
         for (number, entry) in Entry::ALL.iter().enumerate() {
             assert_eq!(*entry as usize, number);
         }
-        for (number, reason) in Reason::REPORTED.iter().enumerate() {
-            assert_eq!(*reason as usize, number);
+        for (number, reason) in (0..).zip(Reason::ALL) {
+            assert_eq!(Reason::from_number(number), Some(reason));
+            assert_eq!(reason.c_name().to_str(), Ok(reason.name()));
         }
+        assert_eq!(Reason::from_number(9), None);
         assert_eq!(
             TOTALS[Total::WouldMoveThreads as usize],
             ("would_move", "threads")

@@ -39,10 +39,10 @@ pub(crate) enum NotMoved {
 
 /// The cipher's backend in use.
 pub(crate) fn backend() -> Backend {
-    let number = BACKEND.get().map_or(0, |number| number.get() - 1);
-    let known = [Backend::Avx512, Backend::Avx2, Backend::Soft];
-    let is = |backend: &Backend| *backend as usize == number && BACKEND.get().is_some();
-    known.into_iter().find(is).unwrap_or(Backend::Sse2)
+    let number = BACKEND.get().map(|number| number.get() as u8 - 1);
+    number
+        .and_then(Backend::from_number)
+        .unwrap_or(Backend::Sse2)
 }
 
 /// Gives this thread a page.

@@ -50,11 +50,7 @@ unsafe extern "C" fn getrandom_slow(
         match policy::getrandom(
             dest,
             flags,
-            Call {
-                entry: Entry::Getrandom,
-                caller,
-                len,
-            },
+            Call::new(Entry::Getrandom, caller, len),
             so_far,
         ) {
             Outcome::Served(done) => done as ssize_t,
@@ -97,16 +93,8 @@ unsafe extern "C" fn getentropy_slow(
     // SAFETY: the caller's contract with getentropy(3).
     unsafe {
         if len <= 256
-            && let Outcome::Served(done) = policy::getrandom(
-                dest,
-                0,
-                Call {
-                    entry: Entry::Getentropy,
-                    caller,
-                    len,
-                },
-                so_far,
-            )
+            && let Outcome::Served(done) =
+                policy::getrandom(dest, 0, Call::new(Entry::Getentropy, caller, len), so_far)
             && done == len
         {
             return 0;
@@ -140,11 +128,7 @@ unsafe extern "C" fn arc4random_slow(caller: usize) -> u32 {
         policy::getrandom(
             dest,
             0,
-            Call {
-                entry: Entry::Arc4random,
-                caller,
-                len,
-            },
+            Call::new(Entry::Arc4random, caller, len),
             Draw::Absent,
         )
     } {
@@ -181,16 +165,7 @@ unsafe extern "C" fn arc4random_buf_slow(
 ) {
     // SAFETY: the caller's contract with arc4random_buf(3).
     unsafe {
-        match policy::getrandom(
-            dest,
-            0,
-            Call {
-                entry: Entry::Arc4random,
-                caller,
-                len,
-            },
-            so_far,
-        ) {
+        match policy::getrandom(dest, 0, Call::new(Entry::Arc4random, caller, len), so_far) {
             Outcome::Served(done) if done == len => {}
             _ => next_symbol::arc4random_buf(dest, len),
         }

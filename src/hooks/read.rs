@@ -11,7 +11,7 @@ use core::slice;
 use libc::{iovec, off_t, size_t, ssize_t};
 use ownpool_core::settings::Mode;
 
-/// A read of a hinted descriptor, if `serve` answers it.
+/// A read of a hinted descriptor, if `policy` serves it.
 ///
 /// # Safety
 /// As [`policy::read`].
@@ -30,138 +30,11 @@ fn in_range(offset: off_t, len: size_t) -> bool {
     offset >= 0 && off_t::try_from(len).is_ok_and(|len| offset.checked_add(len).is_some())
 }
 
-/// Exports a read: an unhinted descriptor costs one bit test and a jump to the real
-/// function, a hinted one goes on to `$work` by way of `$trampoline`.
-macro_rules! read_hook {
-    ($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),*), $trampoline:ident => $work:path) => {
-        $(#[$doc])*
-        ///
-        /// # Safety
-        /// As the function of this name.
-        #[unsafe(no_mangle)]
-        pub(crate) unsafe extern "C" fn $name($($arg: $type),*) -> ssize_t {
-            // SAFETY: the caller's contract.
-            unsafe {
-                if read_hook!(@first $($arg),*) {
-                    rare();
-                    $trampoline($($arg),*)
-                } else {
-                    next_symbol::$name($($arg),*)
-                }
-            }
-        }
-        return_address! { $trampoline($($arg: $type),*) -> ssize_t => $work }
-    };
-    (@first $fd:ident $(, $arg:ident)*) => { urandom_fd::hinted($fd) };
-}
-
 /// Tells the compiler that what calls it is rare, so that the way to the real function
 /// stays within one cache line: another one costs 1 to 2 ns after a system call.
 #[cold]
 #[inline(always)]
 fn rare() {}
-
-read_hook! {
-    /// read(2)
-    read(fd: c_int, dest: *mut c_void, len: size_t), read_trampoline => read_slow
-}
-
-unsafe extern "C" fn read_slow(
-    fd: c_int,
-    dest: *mut c_void,
-    len: size_t,
-    caller: usize,
-) -> ssize_t {
-    // SAFETY: the caller's contract with read(2).
-    unsafe {
-        if let Some(done) = served(fd, &Whole(dest, len), caller) {
-            return done;
-        }
-        next_symbol::read(fd, dest, len)
-    }
-}
-
-read_hook! {
-    /// read, checked: the real one ends the program when `len` exceeds `room`.
-    __read_chk(fd: c_int, dest: *mut c_void, len: size_t, room: size_t), read_chk_trampoline => read_chk_slow
-}
-
-unsafe extern "C" fn read_chk_slow(
-    fd: c_int,
-    dest: *mut c_void,
-    len: size_t,
-    room: size_t,
-    caller: usize,
-) -> ssize_t {
-    // SAFETY: the caller's contract with read(2).
-    unsafe {
-        if len <= room
-            && let Some(done) = served(fd, &Whole(dest, len), caller)
-        {
-            return done;
-        }
-        next_symbol::__read_chk(fd, dest, len, room)
-    }
-}
-
-/// The pread family.
-macro_rules! preads {
-    ($($(#[$doc:meta])* $name:ident, $trampoline:ident, $work:ident;)*) => {$(
-        read_hook! {
-            $(#[$doc])*
-            $name(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t), $trampoline => $work
-        }
-
-        unsafe extern "C" fn $work(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t, caller: usize) -> ssize_t {
-            // SAFETY: the caller's contract with pread(2).
-            unsafe {
-                if in_range(offset, len)
-                    && let Some(done) = served(fd, &Whole(dest, len), caller)
-                {
-                    return done;
-                }
-                next_symbol::$name(fd, dest, len, offset)
-            }
-        }
-    )*};
-}
-
-preads! {
-    /// pread(2)
-    pread, pread_trampoline, pread_slow;
-    /// pread64
-    pread64, pread64_trampoline, pread64_slow;
-}
-
-/// The checked preads.
-macro_rules! checked_preads {
-    ($($(#[$doc:meta])* $name:ident, $trampoline:ident, $work:ident;)*) => {$(
-        read_hook! {
-            $(#[$doc])*
-            $name(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t, room: size_t), $trampoline => $work
-        }
-
-        unsafe extern "C" fn $work(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t, room: size_t, caller: usize) -> ssize_t {
-            // SAFETY: the caller's contract with pread(2).
-            unsafe {
-                if len <= room
-                    && in_range(offset, len)
-                    && let Some(done) = served(fd, &Whole(dest, len), caller)
-                {
-                    return done;
-                }
-                next_symbol::$name(fd, dest, len, offset, room)
-            }
-        }
-    )*};
-}
-
-checked_preads! {
-    /// pread, checked: the real one ends the program when `len` exceeds `room`.
-    __pread_chk, pread_chk_trampoline, pread_chk_slow;
-    /// pread64, checked
-    __pread64_chk, pread64_chk_trampoline, pread64_chk_slow;
-}
 
 /// The vectors of a hinted descriptor's read, if they are ones that can be looked at
 /// here: 1 to 1,024 of them (IOV_MAX), in user memory, and none of them in memory that is
@@ -192,88 +65,93 @@ unsafe fn vectors<'a>(vectors: *const iovec, count: c_int) -> Option<Vectors<'a>
     beside.then_some(Vectors(list))
 }
 
-read_hook! {
-    /// readv(2)
-    readv(fd: c_int, list: *const iovec, count: c_int), readv_trampoline => readv_slow
-}
-
-unsafe extern "C" fn readv_slow(
-    fd: c_int,
+/// The vectors of preadv2(2). An offset of -1 means the file's own position, which the
+/// device does not have; any flag is the kernel's to judge.
+///
+/// # Safety
+/// As preadv2(2).
+#[inline]
+unsafe fn vectors_at<'a>(
     list: *const iovec,
     count: c_int,
-    caller: usize,
-) -> ssize_t {
-    // SAFETY: the caller's contract with readv(2).
-    unsafe {
-        if let Some(wanted) = vectors(list, count)
-            && let Some(done) = served(fd, &wanted, caller)
-        {
-            return done;
-        }
-        next_symbol::readv(fd, list, count)
-    }
+    offset: off_t,
+    flags: c_int,
+) -> Option<Vectors<'a>> {
+    // SAFETY: the caller's contract.
+    let wanted = (flags == 0).then(|| unsafe { vectors(list, count) })??;
+    (offset == -1 || in_range(offset, wanted.total())).then_some(wanted)
 }
 
-/// The preadv family.
-macro_rules! preadvs {
-    ($($(#[$doc:meta])* $name:ident, $trampoline:ident, $work:ident;)*) => {$(
-        read_hook! {
-            $(#[$doc])*
-            $name(fd: c_int, list: *const iovec, count: c_int, offset: off_t), $trampoline => $work
-        }
+/// Exports reads, a row each: name and arguments, of which the first is the descriptor, and
+/// the pieces that are asked for, where the kernel would take the request as it is. An
+/// unhinted descriptor costs one bit test and a jump to the real function.
+macro_rules! reads {
+    ($($(#[$doc:meta])* $name:ident($fd:ident: c_int $(, $arg:ident: $type:ty)*) => $pieces:expr;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// As the function of this name.
+        #[unsafe(no_mangle)]
+        pub(crate) unsafe extern "C" fn $name($fd: c_int $(, $arg: $type)*) -> ssize_t {
+            return_address! { trampoline($fd: c_int $(, $arg: $type)*) -> ssize_t => slow }
 
-        unsafe extern "C" fn $work(fd: c_int, list: *const iovec, count: c_int, offset: off_t, caller: usize) -> ssize_t {
-            // SAFETY: the caller's contract with preadv(2).
-            unsafe {
-                if let Some(wanted) = vectors(list, count)
-                    && in_range(offset, wanted.total())
-                    && let Some(done) = served(fd, &wanted, caller)
-                {
-                    return done;
+            unsafe extern "C" fn slow($fd: c_int $(, $arg: $type)*, caller: usize) -> ssize_t {
+                // SAFETY: the caller's contract.
+                unsafe {
+                    if let Some(pieces) = $pieces
+                        && let Some(done) = served($fd, &pieces, caller)
+                    {
+                        return done;
+                    }
+                    next_symbol::$name($fd $(, $arg)*)
                 }
-                next_symbol::$name(fd, list, count, offset)
+            }
+
+            // SAFETY: the caller's contract.
+            unsafe {
+                if urandom_fd::hinted($fd) {
+                    rare();
+                    trampoline($fd $(, $arg)*)
+                } else {
+                    next_symbol::$name($fd $(, $arg)*)
+                }
             }
         }
     )*};
 }
 
-preadvs! {
+reads! {
+    /// read(2)
+    read(fd: c_int, dest: *mut c_void, len: size_t) => Some(Whole(dest, len));
+    /// read, checked: the real one ends the program when `len` exceeds `room`.
+    __read_chk(fd: c_int, dest: *mut c_void, len: size_t, room: size_t)
+        => (len <= room).then_some(Whole(dest, len));
+    /// pread(2)
+    pread(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t)
+        => in_range(offset, len).then_some(Whole(dest, len));
+    /// pread64
+    pread64(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t)
+        => in_range(offset, len).then_some(Whole(dest, len));
+    /// pread, checked
+    __pread_chk(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t, room: size_t)
+        => (len <= room && in_range(offset, len)).then_some(Whole(dest, len));
+    /// pread64, checked
+    __pread64_chk(fd: c_int, dest: *mut c_void, len: size_t, offset: off_t, room: size_t)
+        => (len <= room && in_range(offset, len)).then_some(Whole(dest, len));
+    /// readv(2)
+    readv(fd: c_int, list: *const iovec, count: c_int) => vectors(list, count);
     /// preadv(2)
-    preadv, preadv_trampoline, preadv_slow;
+    preadv(fd: c_int, list: *const iovec, count: c_int, offset: off_t)
+        => vectors(list, count).filter(|wanted| in_range(offset, wanted.total()));
     /// preadv64
-    preadv64, preadv64_trampoline, preadv64_slow;
-}
-
-/// The preadv2 family. An offset of -1 means the file's own position, which the
-/// device does not have; any flag is the kernel's to judge.
-macro_rules! preadv2s {
-    ($($(#[$doc:meta])* $name:ident, $trampoline:ident, $work:ident;)*) => {$(
-        read_hook! {
-            $(#[$doc])*
-            $name(fd: c_int, list: *const iovec, count: c_int, offset: off_t, flags: c_int), $trampoline => $work
-        }
-
-        unsafe extern "C" fn $work(fd: c_int, list: *const iovec, count: c_int, offset: off_t, flags: c_int, caller: usize) -> ssize_t {
-            // SAFETY: the caller's contract with preadv2(2).
-            unsafe {
-                if flags == 0
-                    && let Some(wanted) = vectors(list, count)
-                    && (offset == -1 || in_range(offset, wanted.total()))
-                    && let Some(done) = served(fd, &wanted, caller)
-                {
-                    return done;
-                }
-                next_symbol::$name(fd, list, count, offset, flags)
-            }
-        }
-    )*};
-}
-
-preadv2s! {
+    preadv64(fd: c_int, list: *const iovec, count: c_int, offset: off_t)
+        => vectors(list, count).filter(|wanted| in_range(offset, wanted.total()));
     /// preadv2(2)
-    preadv2, preadv2_trampoline, preadv2_slow;
+    preadv2(fd: c_int, list: *const iovec, count: c_int, offset: off_t, flags: c_int)
+        => vectors_at(list, count, offset, flags);
     /// preadv64v2
-    preadv64v2, preadv64v2_trampoline, preadv64v2_slow;
+    preadv64v2(fd: c_int, list: *const iovec, count: c_int, offset: off_t, flags: c_int)
+        => vectors_at(list, count, offset, flags);
 }
 
 like_libc! {

@@ -44,16 +44,7 @@ unsafe extern "C" fn syscall_getrandom_slow(
 ) -> c_long {
     // SAFETY: the caller's contract with getrandom(2).
     unsafe {
-        match policy::getrandom(
-            dest,
-            flags,
-            Call {
-                entry: Entry::Syscall,
-                caller,
-                len,
-            },
-            so_far,
-        ) {
+        match policy::getrandom(dest, flags, Call::new(Entry::Syscall, caller, len), so_far) {
             Outcome::Served(done) => done as c_long,
             Outcome::FallThrough => {
                 let (dest, len, flags) = (dest as c_long, len as c_long, c_long::from(flags));

@@ -10,6 +10,7 @@
 //! containers, cannot import it; it may also allocate and lock.
 //! Layout: System V ABI, chapter 5; GNU hash and version sections as in glibc.
 
+pub(crate) mod files;
 pub(crate) mod module;
 
 use core::ffi::CStr;

@@ -4,9 +4,7 @@
 //! the loader's own list, without allocation. Must never be asked before the
 //! process ends: dl_iterate_phdr takes the loader's lock.
 
-use core::ffi::{CStr, c_int, c_void};
-use core::slice;
-use libc::{dl_phdr_info, size_t};
+use super::files::each_loaded;
 
 /// The image that an address belongs to.
 pub(crate) struct Module<'a> {
@@ -18,57 +16,20 @@ pub(crate) struct Module<'a> {
     pub(crate) offset: usize,
 }
 
-struct Search<'a> {
-    address: usize,
-    seen: usize,
-    found: Option<Module<'a>>,
-}
-
 /// The module of an address, if it is in one.
 pub(crate) fn of<'a>(address: usize) -> Option<Module<'a>> {
-    let mut search = Search {
-        address,
-        seen: 0,
-        found: None,
-    };
-    // SAFETY: the callback has the type that is asked for, and gets `search`.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
-    search.found
-}
-
-unsafe extern "C" fn visit(info: *mut dl_phdr_info, _size: size_t, search: *mut c_void) -> c_int {
-    // SAFETY: both are what dl_iterate_phdr(3) and `of` promise.
-    let (info, search) = unsafe { (&*info, &mut *search.cast::<Search<'_>>()) };
-    search.seen += 1;
-    let bias = info.dlpi_addr as usize;
-    // SAFETY: `dlpi_phnum` program headers stand there.
-    let segments = unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize) };
-    let within = |segment: &&libc::Elf64_Phdr| {
-        let start = bias.wrapping_add(segment.p_vaddr as usize);
-        segment.p_type == libc::PT_LOAD
-            && search.address.wrapping_sub(start) < segment.p_memsz as usize
-    };
-    if !segments.iter().any(|segment| within(&segment)) {
-        return 0;
-    }
-    let notes = segments
-        .iter()
-        .filter(|segment| segment.p_type == libc::PT_NOTE);
-    let build_id = notes
-        .filter_map(|segment| {
-            let start = bias.wrapping_add(segment.p_vaddr as usize) as *const u8;
-            // SAFETY: a segment of a loaded image.
-            build_id(unsafe { slice::from_raw_parts(start, segment.p_memsz as usize) })
-        })
-        .next();
-    // SAFETY: a string of the loader's, which stays while the image does.
-    let path = unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes();
-    search.found = Some(Module {
-        path: if search.seen == 1 { b"" } else { path },
-        build_id: build_id.unwrap_or_default(),
-        offset: search.address.wrapping_sub(bias),
+    let mut found = None;
+    each_loaded(|file| {
+        if file.holds(address) {
+            found = Some(Module {
+                path: if file.number == 0 { b"" } else { file.path },
+                build_id: file.notes().find_map(build_id).unwrap_or_default(),
+                offset: address.wrapping_sub(file.bias),
+            });
+        }
+        found.is_some()
     });
-    1
+    found
 }
 
 /// The build id among the notes of a segment (elf(5), "Notes").

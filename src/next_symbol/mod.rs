@@ -16,6 +16,7 @@ mod raw;
 pub(crate) use raw::set_errno;
 
 use crate::loaded_image::Image;
+use crate::loaded_image::files::each_loaded;
 use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
 use core::mem::transmute;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
@@ -132,85 +133,41 @@ pub(crate) fn testcancel() {
     unsafe { pthread_testcancel() }
 }
 
-/// What [`resolve`] carries through dl_iterate_phdr.
-struct Search {
-    /// An address within ourselves.
-    own: usize,
-    /// An address within the vDSO, which has functions of libc's names too.
-    vdso: usize,
-    /// Whether we have been passed.
-    passed: bool,
-    /// How many images were seen.
-    seen: usize,
-    /// Bit per name: still to be found after us.
-    missing: u64,
-    /// Bit per name: a definition before us was taken for want of a later one.
-    early: u64,
-}
-
-/// Looks every name up, once: in the images after us, as RTLD_NEXT does, or, if
-/// we were loaded by dlopen and libc stands before us, in those, the program
-/// itself excepted.
+/// Looks every name up, once: in the images after us, as RTLD_NEXT does, or, if we were
+/// loaded by dlopen and libc stands before us, in those, the program itself excepted.
 pub(crate) fn resolve() {
     const { assert!(NAMES.len() < u64::BITS as usize) };
-    let all = (1u64 << NAMES.len()) - 1;
     let own = resolve as *const () as usize;
+    // The vDSO has functions of libc's names too.
     // SAFETY: getauxval has no preconditions.
     let vdso = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) } as usize;
-    let mut search = Search {
-        own,
-        vdso,
-        passed: false,
-        seen: 0,
-        missing: all,
-        early: 0,
-    };
-    // SAFETY: the callback has the type that is asked for, and gets `search`.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
-}
-
-unsafe extern "C" fn visit(
-    info: *mut libc::dl_phdr_info,
-    _size: size_t,
-    search: *mut c_void,
-) -> c_int {
-    // SAFETY: both are what dl_iterate_phdr(3) and `resolve` promise.
-    let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
-    search.seen += 1;
-    let bias = info.dlpi_addr as usize;
-    let (mut dynamic, mut ourselves, mut vdso) = (0, false, false);
-    for number in 0..info.dlpi_phnum {
-        // SAFETY: `dlpi_phnum` program headers stand there.
-        let segment = unsafe { &*info.dlpi_phdr.add(number as usize) };
-        let start = bias.wrapping_add(segment.p_vaddr as usize);
-        match segment.p_type {
-            libc::PT_DYNAMIC => dynamic = start,
-            libc::PT_LOAD => {
-                ourselves |= search.own.wrapping_sub(start) < segment.p_memsz as usize;
-                vdso |= search.vdso.wrapping_sub(start) < segment.p_memsz as usize;
+    // A bit a name: still to be found after us, and found before us for want of a later one.
+    let (mut missing, mut early) = ((1u64 << NAMES.len()) - 1, 0u64);
+    let mut passed = false;
+    each_loaded(|file| {
+        let ourselves = file.holds(own);
+        passed |= ourselves;
+        let Some(dynamic) = file.dynamic() else {
+            return false;
+        };
+        if ourselves || file.number == 0 || file.holds(vdso) {
+            return false;
+        }
+        // SAFETY: the loader's own record of a loaded image.
+        let image = unsafe { Image::new(file.bias, dynamic) };
+        for (number, (name, pointer)) in NAMES.iter().enumerate() {
+            let bit = 1u64 << number;
+            if missing & bit == 0 || (!passed && early & bit != 0) {
+                continue;
             }
-            _ => {}
-        }
-    }
-    search.passed |= ourselves;
-    if ourselves || vdso || search.seen == 1 || dynamic == 0 {
-        return 0;
-    }
-    // SAFETY: the loader's own record of a loaded image.
-    let image = unsafe { Image::new(bias, dynamic) };
-    for (number, (name, pointer)) in NAMES.iter().enumerate() {
-        let bit = 1u64 << number;
-        if search.missing & bit == 0 || (!search.passed && search.early & bit != 0) {
-            continue;
-        }
-        if let Some(address) = image.function(name) {
-            pointer.store(address.get() as *mut (), Relaxed);
-            if search.passed {
-                search.missing &= !bit
-            } else {
-                search.early |= bit
+            if let Some(address) = image.function(name) {
+                pointer.store(address.get() as *mut (), Relaxed);
+                match passed {
+                    true => missing &= !bit,
+                    false => early |= bit,
+                }
             }
         }
-    }
-    0
+        false
+    });
 }

@@ -91,11 +91,7 @@ pub(crate) unsafe fn read(fd: c_int, pieces: &impl Pieces, caller: usize) -> Out
     if mode == Mode::Off {
         return Outcome::FallThrough;
     }
-    let call = |len| Call {
-        entry: Entry::Read,
-        caller,
-        len,
-    };
+    let call = |len| Call::new(Entry::Read, caller, len);
     let wanted = match look_at(pieces) {
         Ok(wanted) => wanted,
         Err(len) => return fall_through(call(len), Reason::Pointer),

@@ -25,6 +25,13 @@ pub(crate) struct Call {
     pub(crate) len: usize,
 }
 
+impl Call {
+    #[inline(always)]
+    pub(crate) fn new(entry: Entry, caller: usize, len: usize) -> Call {
+        Call { entry, caller, len }
+    }
+}
+
 /// The thread that loaded the library, by its thread pointer. Its counters are its own.
 static FIRST: AtomicUsize = AtomicUsize::new(0);
 

@@ -255,7 +255,8 @@ static void on_trap(int signal, siginfo_t *info, void *data) {
             shared->trace[current] = (uint64_t)at;
         } else if (later && current == later) {
             mode = OFF, later = 0, g[REG_EFL] &= ~TF;
-            draw(16, "handler");
+            draw(16, "handler"); /* finds the page lost */
+            draw(16, "handler"); /* seeds it, if it may */
         } else if (mode == EACH ? current % stride == offset % stride : current == target) {
             act(context);
         }

@@ -12,6 +12,7 @@
 //! vary. The block counter has 64 bits (the original layout of the cipher): the 32
 //! of RFC 8439 would wrap at 256 GiB, these at no request that there can be.
 
+use crate::named::named;
 use chacha20::ChaCha20LegacyCore;
 use chacha20::cipher::array::Array;
 use chacha20::cipher::consts::U64;
@@ -77,33 +78,23 @@ impl core::fmt::Debug for Keystream {
     }
 }
 
-/// How the `chacha20` crate makes blocks on this processor. Asking has the crate
-/// look at the processor, if it has not yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Backend {
-    /// One block at a time.
-    Soft = 0,
-    /// Four blocks, 128 bits wide: what every x86-64 processor has.
-    Sse2 = 1,
-    /// Four blocks, 256 bits wide.
-    Avx2 = 2,
-    /// Sixteen blocks, 512 bits wide; behind `--cfg chacha20_avx512`.
-    Avx512 = 3,
+named! {
+    /// How the `chacha20` crate makes blocks on this processor.
+    Backend [4] {
+        /// One block at a time.
+        Soft = 0, "soft";
+        /// Four blocks, 128 bits wide: what every x86-64 processor has.
+        Sse2 = 1, "sse2";
+        /// Four blocks, 256 bits wide.
+        Avx2 = 2, "avx2";
+        /// Sixteen blocks, 512 bits wide; behind `--cfg chacha20_avx512`.
+        Avx512 = 3, "avx512";
+    }
 }
 
 impl Backend {
-    /// The name that reports and benchmarks show.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Backend::Soft => "soft",
-            Backend::Sse2 => "sse2",
-            Backend::Avx2 => "avx2",
-            Backend::Avx512 => "avx512",
-        }
-    }
-
-    /// The backend in use, by the crate's own word.
+    /// The backend in use, by the crate's own word. Asking has the crate look at the
+    /// processor, if it has not yet.
     pub fn in_use() -> Backend {
         let mut backend = Backend::Soft;
         Keystream::erased()

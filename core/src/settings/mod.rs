@@ -8,44 +8,26 @@
 
 mod values;
 
-/// What happens to light and to heavy callers. In those from `Auto` on, some are served
-/// by private generators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Mode {
-    /// No caller is served, nothing is judged.
-    Off = 0,
-    /// Every caller is served by the kernel's vDSO getrandom, where there is one.
-    Vdso = 1,
-    /// No caller is served; what would have been moved is counted.
-    Observe = 2,
-    /// Light callers go to the kernel, heavy ones get a private generator.
-    Auto = 3,
-    /// Every caller gets a private generator from the first byte.
-    Always = 4,
+use crate::named::named;
+
+named! {
+    /// What happens to light and to heavy callers, in the order of the manual. In those of the
+    /// highest numbers, from `Auto` on, some are served by private generators.
+    Mode [5] {
+        /// Light callers go to the kernel, heavy ones get a private generator.
+        Auto = 3, "auto";
+        /// Every caller gets a private generator from the first byte.
+        Always = 4, "always";
+        /// Every caller is served by the kernel's vDSO getrandom, where there is one.
+        Vdso = 1, "vdso";
+        /// No caller is served; what would have been moved is counted.
+        Observe = 2, "observe";
+        /// No caller is served, nothing is judged.
+        Off = 0, "off";
+    }
 }
 
 impl Mode {
-    /// All modes, in the order of the manual.
-    pub const ALL: [Mode; 5] = [
-        Mode::Auto,
-        Mode::Always,
-        Mode::Vdso,
-        Mode::Observe,
-        Mode::Off,
-    ];
-
-    /// The name that users write and reports show.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Mode::Off => "off",
-            Mode::Auto => "auto",
-            Mode::Always => "always",
-            Mode::Vdso => "vdso",
-            Mode::Observe => "observe",
-        }
-    }
-
     /// The mode of this name, if there is one.
     pub const fn parse(name: &[u8]) -> Option<Mode> {
         let mut modes: &[Mode] = &Mode::ALL;
@@ -56,17 +38,6 @@ impl Mode {
             modes = others;
         }
         None
-    }
-
-    /// The mode that `as u8` gave this number; anything else is `Off`.
-    pub const fn from_u8(number: u8) -> Mode {
-        match number {
-            1 => Mode::Vdso,
-            2 => Mode::Observe,
-            3 => Mode::Auto,
-            4 => Mode::Always,
-            _ => Mode::Off,
-        }
     }
 }
 
@@ -318,7 +289,7 @@ mod tests {
     fn modes_switches_and_names() {
         for mode in Mode::ALL {
             assert_eq!(Mode::parse(mode.name().as_bytes()), Some(mode));
-            assert_eq!(Mode::from_u8(mode as u8), mode);
+            assert_eq!(Mode::from_number(mode as u8), Some(mode));
         }
         assert_eq!(with("OWNPOOL_MODE", "Auto"), Err(Complaint::NotAMode));
         assert_eq!(with("OWNPOOL_VERBOSE", "yes"), Err(Complaint::NotASwitch));
