@@ -73,30 +73,40 @@ impl<'a> LoadedFile<'a> {
     }
 }
 
+/// What is carried from file to file.
+struct Walk<F> {
+    each: F,
+    number: usize,
+}
+
 /// Calls `each` with the files in the loader's order, until it says that it is done.
 pub(crate) fn each_loaded<'a, F: FnMut(LoadedFile<'a>) -> bool>(each: F) {
-    let mut state = (each, 0);
-    // SAFETY: the callback has the type that is asked for, and gets the state.
-    unsafe { libc::dl_iterate_phdr(Some(visit::<F>), (&raw mut state).cast()) };
+    let mut walk = Walk { each, number: 0 };
+    // SAFETY: the callback has the type that is asked for, and gets the walk.
+    unsafe { libc::dl_iterate_phdr(Some(visit::<F>), (&raw mut walk).cast()) };
 }
 
 unsafe extern "C" fn visit<'a, F: FnMut(LoadedFile<'a>) -> bool>(
     info: *mut dl_phdr_info,
     _size: size_t,
-    state: *mut c_void,
+    walk: *mut c_void,
 ) -> c_int {
     // SAFETY: what dl_iterate_phdr(3) and `each_loaded` promise: `dlpi_phnum` headers, and a
     // path that stays while the file is loaded.
-    let (file, each) = unsafe {
-        let (info, (each, number)) = (&*info, &mut *state.cast::<(F, usize)>());
-        *number += 1;
-        let file = LoadedFile {
-            number: *number - 1,
-            bias: info.dlpi_addr as usize,
-            path: CStr::from_ptr(info.dlpi_name).to_bytes(),
-            segments: slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()),
-        };
-        (file, each)
+    let (info, walk) = unsafe { (&*info, &mut *walk.cast::<Walk<F>>()) };
+    // SAFETY: as above.
+    let (path, segments) = unsafe {
+        (
+            CStr::from_ptr(info.dlpi_name).to_bytes(),
+            slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()),
+        )
     };
-    c_int::from(each(file))
+    let file = LoadedFile {
+        number: walk.number,
+        bias: info.dlpi_addr as usize,
+        path,
+        segments,
+    };
+    walk.number += 1;
+    c_int::from((walk.each)(file))
 }
