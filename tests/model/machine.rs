@@ -5,7 +5,7 @@
 //! values are equal only if they are the same bytes of the same stream, and a value that
 //! comes of a wiped key is known as weak wherever it turns up.
 
-use super::programs::{Busy, Program, Protocol, Step};
+use super::programs::{Busy, Flaw, Program, Protocol, Step};
 use std::collections::BTreeSet;
 
 pub type Value = u64;
@@ -65,7 +65,7 @@ pub enum Event {
     Forgive,
     /// The kernel refuses the next seed.
     Refuse,
-    /// Everybody is to reseed: ownpool_reseed, or a change of mode.
+    /// Every thread is to reseed: ownpool_reseed, or a change of mode.
     Epoch,
     /// Another thread is moved.
     OtherMoves,
@@ -73,9 +73,15 @@ pub enum Event {
     OthersSwap,
     /// Another thread that has a page ends.
     OtherEnds,
+    /// A signal handler changes to another user-level thread, and this one goes on in
+    /// another kernel thread.
+    Elsewhere,
+    /// The same, when the first kernel thread has ended, and a new one was given its words
+    /// and has drawn.
+    Outlives,
 }
 
-pub const EVENTS: [Event; 14] = [
+pub const EVENTS: [Event; 16] = [
     Event::Draw,
     Event::Bulk,
     Event::Fork,
@@ -90,6 +96,8 @@ pub const EVENTS: [Event; 14] = [
     Event::OtherMoves,
     Event::OthersSwap,
     Event::OtherEnds,
+    Event::Elsewhere,
+    Event::Outlives,
 ];
 
 /// Which fresh kernel bytes a streamed request gets.
@@ -144,6 +152,7 @@ pub struct Page {
 enum Home {
     Light,
     Never,
+    Moving,
     Page(usize),
 }
 
@@ -151,10 +160,13 @@ enum Home {
 struct Thread {
     home: Home,
     slot: Option<usize>,
-    /// The page that it has, from its first move to its end.
-    number: Option<usize>,
-    /// Not moved any more.
-    ending: bool,
+}
+
+impl Thread {
+    const NEW: Thread = Thread {
+        home: Home::Light,
+        slot: None,
+    };
 }
 
 /// One call in flight: where it is, and its registers.
@@ -163,10 +175,16 @@ struct Frame {
     op: Op,
     thread: usize,
     at: usize,
+    /// What the slot was seen to hold.
+    token: Option<usize>,
     /// The page it works on.
     page: Option<usize>,
+    /// Where its thread stood before it ended.
+    home: Home,
     /// A page that it owns, neither a thread's nor on the list.
     owned: Option<usize>,
+    /// The page that it has put back.
+    put: Option<usize>,
     available: usize,
     left: usize,
     cell: usize,
@@ -242,7 +260,9 @@ pub struct Machine<'a> {
     script: &'a [Op],
     at: usize,
     steps: usize,
-    /// A call was left for good: what it owned is lost, safely.
+    /// The kernel thread that the script is on.
+    on: usize,
+    /// A call was left for good, or ended elsewhere: what it owned is lost, safely.
     jumped: bool,
     refuses: bool,
 }
@@ -251,24 +271,24 @@ impl<'a> Machine<'a> {
     /// A process whose list has two pages from earlier threads.
     pub fn new(program: &'a Program, protocol: Protocol, script: &'a [Op]) -> Machine<'a> {
         let mut pages = vec![Page::default(); 2];
-        pages[0].next = if protocol.links_in_pages { 2 } else { 0 };
+        pages[0].next = if protocol.flaw == Flaw::LinksInPages {
+            2
+        } else {
+            0
+        };
         Machine {
             program,
             protocol,
             pages,
             next: vec![2, 0],
             free: (0, 1),
-            threads: [Thread {
-                home: Home::Light,
-                slot: None,
-                number: None,
-                ending: false,
-            }; 3],
+            threads: [Thread::NEW; 3],
             epoch: 100,
             frames: Vec::new(),
             script,
             at: 0,
             steps: 0,
+            on: 0,
             jumped: false,
             refuses: false,
         }
@@ -283,7 +303,7 @@ impl<'a> Machine<'a> {
                     break;
                 };
                 self.at += 1;
-                self.call(op, 0);
+                self.call(op, self.on);
             }
             while let Some((&(at, event), rest)) = events.split_first()
                 && at <= self.steps
@@ -313,8 +333,11 @@ impl<'a> Machine<'a> {
             op,
             thread,
             at,
+            token: None,
             page: None,
+            home: Home::Light,
             owned: None,
+            put: None,
             available: 0,
             left: 0,
             cell: 0,
@@ -347,11 +370,11 @@ impl<'a> Machine<'a> {
 
     fn happen(&mut self, event: Event, later: &[(usize, Event)], watcher: &mut Watcher) {
         match event {
-            Event::Draw => self.call(Op::Draw(1), 0),
-            Event::Bulk => self.call(Op::Bulk(2, Kernel::No), 0),
+            Event::Draw => self.call(Op::Draw(1), self.on),
+            Event::Bulk => self.call(Op::Bulk(2, Kernel::No), self.on),
             Event::Fork | Event::ForkDraw | Event::ForkJump => {
                 let mut child = self.clone();
-                if !self.protocol.plain_memory {
+                if self.protocol.flaw != Flaw::PlainMemory {
                     child.pages.fill(Page::default());
                 }
                 for frame in &mut child.frames {
@@ -359,8 +382,8 @@ impl<'a> Machine<'a> {
                 }
                 match event {
                     Event::ForkDraw => {
-                        child.call(Op::Draw(1), 0);
-                        self.call(Op::Draw(1), 0);
+                        child.call(Op::Draw(1), self.on);
+                        self.call(Op::Draw(1), self.on);
                     }
                     Event::ForkJump => child.jump(),
                     _ => {}
@@ -370,10 +393,10 @@ impl<'a> Machine<'a> {
             Event::Jump => self.jump(),
             Event::Exit => {
                 self.jump();
-                self.call(Op::End, 0);
+                self.call(Op::End, self.on);
             }
             Event::Drop => self.pages.fill(Page::default()),
-            Event::Forgive => self.call(Op::Forgive, 0),
+            Event::Forgive => self.call(Op::Forgive, self.on),
             Event::Refuse => self.refuses = true,
             Event::Epoch => self.epoch += 1,
             Event::OtherMoves => {
@@ -389,12 +412,18 @@ impl<'a> Machine<'a> {
                 }
             }
             Event::OtherEnds => {
-                for thread in 1..3 {
-                    if self.threads[thread].number.is_some() {
-                        self.whole(Op::End, thread, watcher);
-                        break;
-                    }
+                let moved = |&thread: &usize| matches!(self.threads[thread].home, Home::Page(_));
+                if let Some(thread) = (0..3).filter(|&thread| thread != self.on).find(moved) {
+                    self.whole(Op::End, thread, watcher);
                 }
+            }
+            Event::Elsewhere => self.go_on_elsewhere(),
+            Event::Outlives => {
+                let first = self.on;
+                self.go_on_elsewhere();
+                self.whole(Op::End, first, watcher);
+                self.threads[first] = Thread::NEW;
+                self.whole(Op::Draw(1), first, watcher);
             }
         }
     }
@@ -404,7 +433,15 @@ impl<'a> Machine<'a> {
         self.jumped = true;
     }
 
-    /// Nobody shares a page.
+    fn go_on_elsewhere(&mut self) {
+        self.on = 1;
+        for frame in &mut self.frames {
+            frame.thread = 1;
+        }
+        self.jumped = true;
+    }
+
+    /// Every token is at one place at most.
     fn check_owners(&self, watcher: &mut Watcher) {
         let mut owned = 0u64;
         let mut own = |page: usize| {
@@ -413,16 +450,12 @@ impl<'a> Machine<'a> {
             }
             owned |= 1 << page;
         };
-        for thread in &self.threads {
-            if let Some(page) = thread.number {
-                own(page);
-            }
-        }
-        for frame in &self.frames {
-            if let Some(page) = frame.owned {
-                own(page);
-            }
-        }
+        let slots = self.threads.iter().filter_map(|thread| thread.slot);
+        let calls = self
+            .frames
+            .iter()
+            .filter_map(|frame| frame.page.or(frame.owned));
+        slots.chain(calls).for_each(&mut own);
         let mut row = self.free.1;
         for _ in 0..self.pages.len() + 1 {
             let Some(page) = row.checked_sub(1) else {
@@ -434,7 +467,7 @@ impl<'a> Machine<'a> {
     }
 
     fn link(&self, page: usize) -> usize {
-        if self.protocol.links_in_pages {
+        if self.protocol.flaw == Flaw::LinksInPages {
             self.pages[page].next
         } else {
             self.next[page]
@@ -442,7 +475,7 @@ impl<'a> Machine<'a> {
     }
 
     fn set_link(&mut self, page: usize, row: usize) {
-        if self.protocol.links_in_pages {
+        if self.protocol.flaw == Flaw::LinksInPages {
             self.pages[page].next = row;
         } else {
             self.next[page] = row;
@@ -451,11 +484,8 @@ impl<'a> Machine<'a> {
 
     /// Nothing is lost, unless a call was left for good.
     fn check_lost(&self, watcher: &mut Watcher) {
-        let mut known = self
-            .threads
-            .iter()
-            .filter(|thread| thread.number.is_some())
-            .count();
+        let slots = self.threads.iter().filter(|thread| thread.slot.is_some());
+        let mut known = slots.count();
         let mut row = self.free.1;
         for _ in 0..self.pages.len() {
             let Some(page) = row.checked_sub(1) else {
@@ -470,24 +500,25 @@ impl<'a> Machine<'a> {
     }
 
     /// Whether a call is in flight, and if not, the page.
-    fn load_slot(&self, frame: &mut Frame) {
+    fn load_token(&self, frame: &mut Frame) {
         let thread = &self.threads[frame.thread];
         let home = match thread.home {
             Home::Page(page) => Some(page),
             _ => None,
         };
-        frame.page = match self.protocol.busy {
+        frame.token = match self.protocol.busy {
             Busy::Slot => thread.slot,
             Busy::Flag => home.filter(|&page| !self.pages[page].busy),
             Busy::Sentinel => home.filter(|&page| self.pages[page].available != SENTINEL),
         };
-        if let (Busy::Sentinel, Some(page)) = (self.protocol.busy, frame.page) {
+        if let (Busy::Sentinel, Some(page)) = (self.protocol.busy, frame.token) {
             frame.available = self.pages[page].available;
         }
     }
 
     /// A call is in flight from here on.
-    fn empty_slot(&mut self, frame: &Frame) {
+    fn empty_slot(&mut self, frame: &mut Frame) {
+        frame.page = frame.token;
         match (self.protocol.busy, frame.page) {
             (Busy::Slot, _) => self.threads[frame.thread].slot = None,
             (Busy::Flag, Some(page)) => self.pages[page].busy = true,
@@ -515,25 +546,30 @@ impl<'a> Machine<'a> {
         match step {
             Step::Label(_) => {}
             Step::Goto(label) => go(&mut frame, label),
-            Step::TakeSlot => {
-                // The slot is one bit; the page is where home says.
-                let full = protocol.busy == Busy::Slot && self.threads[thread].slot.is_some();
-                if full && !matches!(self.threads[thread].home, Home::Page(_)) {
-                    watcher.violations.insert(Violation::Null);
+            Step::LoadToken => {
+                self.load_token(&mut frame);
+                if protocol.flaw == Flaw::AvailableBeforeToken {
+                    frame.page = frame.token;
                 }
-                self.load_slot(&mut frame);
-                self.empty_slot(&frame);
             }
-            Step::LoadSlot => self.load_slot(&mut frame),
-            Step::EmptySlot => self.empty_slot(&frame),
-            Step::PutSlot => match (protocol.busy, page) {
-                (Busy::Slot, _) => self.threads[thread].slot = page,
-                (Busy::Flag, Some(page)) => self.pages[page].busy = false,
-                (Busy::Sentinel, Some(page)) if self.pages[page].available == SENTINEL => {
-                    self.pages[page].available = frame.available;
+            Step::TakeToken => {
+                let slot = &mut self.threads[thread].slot;
+                let there = frame.token.is_some() && *slot == frame.token;
+                frame.page = if there { slot.take() } else { None };
+            }
+            Step::EmptySlot => self.empty_slot(&mut frame),
+            Step::PutToken => {
+                match (protocol.busy, page) {
+                    (Busy::Slot, _) => self.threads[thread].slot = page,
+                    (Busy::Flag, Some(page)) => self.pages[page].busy = false,
+                    (Busy::Sentinel, Some(page)) if self.pages[page].available == SENTINEL => {
+                        self.pages[page].available = frame.available;
+                    }
+                    _ => {}
                 }
-                _ => {}
-            },
+                frame.put = page;
+                (frame.page, frame.owned) = (None, None);
+            }
             Step::IfNull(label) if frame.page.is_none() => go(&mut frame, label),
             Step::IfNull(_) => {}
             Step::IfLight(label) if self.threads[thread].home == Home::Light => {
@@ -544,26 +580,38 @@ impl<'a> Machine<'a> {
                 go(&mut frame, label);
             }
             Step::IfMoved(_) => {}
-            Step::TurnHome(label) => {
-                if self.threads[thread].home == Home::Light && !self.threads[thread].ending {
-                    self.threads[thread].home = Home::Never;
+            Step::HomeMoving(label) => {
+                if self.threads[thread].home == Home::Light {
+                    self.threads[thread].home = Home::Moving;
                 } else {
                     go(&mut frame, label);
                 }
             }
-            Step::IfKept(label) => {
-                if let Some(page) = self.threads[thread].number {
-                    self.threads[thread].home = Home::Page(page);
-                    frame.page = Some(page);
-                    go(&mut frame, label);
+            Step::HomeLight(label) => match frame.page {
+                Some(page) if self.threads[thread].home == Home::Page(page) => {
+                    self.threads[thread].home = Home::Light;
+                }
+                _ => go(&mut frame, label),
+            },
+            Step::HomeNever => {
+                frame.home = core::mem::replace(&mut self.threads[thread].home, Home::Never);
+                // A call in flight keeps its page.
+                self.jumped |=
+                    matches!(frame.home, Home::Page(_)) && self.threads[thread].slot.is_none();
+            }
+            Step::IfOther(label) if frame.page.map(Home::Page) != Some(frame.home) => {
+                self.jumped = true;
+                frame.page = None;
+                go(&mut frame, label);
+            }
+            Step::IfOther(_) => {}
+            Step::Own => frame.owned = frame.page.take(),
+            Step::OwnHome => {
+                self.threads[thread].slot = None;
+                if let Home::Page(page) = frame.home {
+                    (frame.page, frame.owned) = (Some(page), Some(page));
                 }
             }
-            Step::HomeLight => {
-                // The last that forgiving does with the page.
-                self.threads[thread].home = Home::Light;
-                frame.page = None;
-            }
-            Step::Ending => self.threads[thread].ending = true,
             Step::LoadHead => frame.head = self.free,
             Step::IfNoHead(label) if frame.head.1 == 0 => go(&mut frame, label),
             Step::IfNoHead(_) => {}
@@ -587,15 +635,15 @@ impl<'a> Machine<'a> {
                 self.next.push(0);
                 frame.owned = Some(self.pages.len() - 1);
             }
-            Step::SetHome => {
-                if let Some(owned) = frame.owned.take() {
-                    let found = self.pages[owned];
-                    if found != Page::default() {
+            Step::SetHome(label) => {
+                if self.threads[thread].home == Home::Moving {
+                    let owned = frame.owned.unwrap_or(0);
+                    if self.pages[owned] != Page::default() {
                         watcher.violations.insert(Violation::Dirty);
                     }
-                    self.threads[thread].number = Some(owned);
                     self.threads[thread].home = Home::Page(owned);
-                    frame.page = Some(owned);
+                } else {
+                    go(&mut frame, label);
                 }
             }
             Step::PushHead => frame.head = self.free,
@@ -611,10 +659,8 @@ impl<'a> Machine<'a> {
                     self.free = (self.tag(frame.head.0), owned + 1);
                 }
             }
-            Step::HomeNever => self.threads[thread].home = Home::Never,
-            Step::TakeNumber => frame.owned = self.threads[thread].number.take(),
-            Step::IfNoPage(label) if frame.owned.is_none() => go(&mut frame, label),
-            Step::IfNoPage(_) => {}
+            Step::IfRequest(label) if size(frame.op) > 0 => go(&mut frame, label),
+            Step::IfRequest(_) => {}
             Step::Kernel => {
                 watcher.answers += 1;
                 frame.dest = [UNFILLED; 8];
@@ -625,7 +671,7 @@ impl<'a> Machine<'a> {
             }
             Step::DrawSeed(label) if core::mem::take(&mut self.refuses) => go(&mut frame, label),
             Step::Done => {
-                if let Some(page) = frame.page.map(|page| &self.pages[page]) {
+                if let Some(page) = frame.put.map(|page| &self.pages[page]) {
                     let kept = page
                         .run
                         .iter()
@@ -641,14 +687,8 @@ impl<'a> Machine<'a> {
                 return;
             }
             _ => {
-                let mine = [self.threads[thread].number, frame.owned];
                 let page = match page {
-                    Some(page) => {
-                        if !mine.contains(&Some(page)) {
-                            watcher.violations.insert(Violation::TwoOwners);
-                        }
-                        &mut self.pages[page]
-                    }
+                    Some(page) => &mut self.pages[page],
                     None => {
                         watcher.violations.insert(Violation::Null);
                         &mut nothing
@@ -661,7 +701,11 @@ impl<'a> Machine<'a> {
     }
 
     fn tag(&self, tag: u64) -> u64 {
-        if self.protocol.no_tag { 0 } else { tag + 1 }
+        if self.protocol.flaw == Flaw::NoTag {
+            0
+        } else {
+            tag + 1
+        }
     }
 }
 

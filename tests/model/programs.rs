@@ -6,7 +6,7 @@ use std::collections::HashMap;
 /// Where "a call is in flight" is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Busy {
-    /// The slot is taken: the real one.
+    /// The token is out of the slot: the real one.
     Slot,
     /// A sentinel in `available`.
     Sentinel,
@@ -14,34 +14,41 @@ pub enum Busy {
     Flag,
 }
 
+/// What a protocol does otherwise than the real one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    None,
+    SeedThenMagic,
+    AvailableBeforeToken,
+    TokenByLookAndStore,
+    NoLastLook,
+    RefillWritesMagic,
+    SeedForEachPiece,
+    EndErasesInFlight,
+    NoTag,
+    LinksInPages,
+    PlainMemory,
+}
+
 /// The real protocol, or one of the simpler ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Protocol {
     pub busy: Busy,
-    pub seed_then_magic: bool,
-    pub available_before_slot: bool,
-    pub no_post_check: bool,
-    pub refill_writes_magic: bool,
-    pub seed_each_piece: bool,
-    pub forgive_gives_back: bool,
-    pub no_tag: bool,
-    pub links_in_pages: bool,
-    pub plain_memory: bool,
+    pub flaw: Flaw,
 }
 
 impl Protocol {
     pub const REAL: Protocol = Protocol {
         busy: Busy::Slot,
-        seed_then_magic: false,
-        available_before_slot: false,
-        no_post_check: false,
-        refill_writes_magic: false,
-        seed_each_piece: false,
-        forgive_gives_back: false,
-        no_tag: false,
-        links_in_pages: false,
-        plain_memory: false,
+        flaw: Flaw::None,
     };
+
+    pub fn with(flaw: Flaw) -> Protocol {
+        Protocol {
+            flaw,
+            ..Protocol::REAL
+        }
+    }
 }
 
 type Name = &'static str;
@@ -51,7 +58,7 @@ type Name = &'static str;
 #[rustfmt::skip]
 pub enum Step {
     Label(Name), Goto(Name), Done, Kernel,
-    TakeSlot, LoadSlot, EmptySlot, PutSlot, IfNull(Name), IfLight(Name), IfMoved(Name),
+    LoadToken, TakeToken, EmptySlot, PutToken, IfNull(Name), IfLight(Name), IfMoved(Name),
     LoadAvailable, IfShort(Name), LoadByte, EraseByte, StoreDest, IfMoreCells(Name),
     StoreAvailable, LookAtMagic(Name), ForgetAvailable, ForgetMagic,
     IfMagic(Name), Epoch, WriteMagic, DrawSeed(Name), EraseSeed, ExpandLook(Name),
@@ -59,10 +66,9 @@ pub enum Step {
     IfSome(Name), IfDue(Name), Portion, IfRest(Name), IfNextPiece(Name),
     IfSmall(Name), DrawSubkey, EraseLast, IfNotFresh(Name), StreamLook(Name), CipherSubkey,
     EraseSubkey, StreamCell,
-    TurnHome(Name), LoadHead, IfNoHead(Name), LoadNext, PopExchange(Name), Map, KnownAnswer,
-    EraseAnswer, SetHome,
-    IfKept(Name), HomeLight, HomeNever, Ending, TakeNumber, IfNoPage(Name), EraseMagic, ErasePage, PushHead, PushNext,
-    PushExchange(Name),
+    HomeMoving(Name), LoadHead, IfNoHead(Name), LoadNext, PopExchange(Name), Map, KnownAnswer,
+    EraseAnswer, SetHome(Name), HomeLight(Name), HomeNever, IfOther(Name), Own, OwnHome,
+    EraseMagic, ErasePage, PushHead, PushNext, PushExchange(Name), IfRequest(Name),
 }
 
 /// All functions, one after the other.
@@ -89,13 +95,23 @@ impl Program {
         }
     }
 
+    /// Where a step stands: the label before it.
+    pub fn place(&self, at: usize) -> Name {
+        let before = self.steps.iter().take(at).rev();
+        let mut labels = before.filter_map(|step| match step {
+            Step::Label(name) => Some(*name),
+            _ => None,
+        });
+        labels.next().unwrap_or("start")
+    }
+
     pub fn label(&self, name: Name) -> usize {
         self.labels[name]
     }
 
     pub fn start(&self, op: Op) -> usize {
         self.label(match op {
-            Op::Draw(_) => "take",
+            Op::Draw(_) => "draw",
             Op::Bulk(..) | Op::Pieces(..) => "bulk",
             Op::Forgive => "forgive",
             Op::End => "leave",
@@ -109,7 +125,7 @@ fn expand(protocol: Protocol, cells: usize) -> Vec<Step> {
     let mut steps = vec![ExpandLook("failed"), CipherKey, EraseSeed, WriteKey];
     steps.extend((0..cells).map(WriteRun));
     steps.push(EraseCipher);
-    if protocol.refill_writes_magic {
+    if protocol.flaw == Flaw::RefillWritesMagic {
         steps.push(WriteMagic);
     }
     steps.push(StoreYield(cells));
@@ -120,7 +136,7 @@ fn expand(protocol: Protocol, cells: usize) -> Vec<Step> {
 fn seed(protocol: Protocol, on: Name) -> Vec<Step> {
     use Step::*;
     let mut steps = vec![IfMagic(on), ForgetAvailable, Epoch];
-    if protocol.seed_then_magic {
+    if protocol.flaw == Flaw::SeedThenMagic {
         steps.extend([DrawSeed("failed"), WriteMagic]);
     } else {
         steps.extend([WriteMagic, DrawSeed("failed")]);
@@ -153,42 +169,43 @@ fn reseed(protocol: Protocol, cells: usize) -> Vec<Step> {
 #[rustfmt::skip]
 fn steps(protocol: Protocol) -> Vec<Step> {
     use Step::*;
+    let flaw = protocol.flaw;
     let mut all = Vec::new();
-    // Tls::take_slot; two accesses are what the simpler protocols have.
-    let one = protocol.busy == Busy::Slot && !protocol.forgive_gives_back;
-    let take: &[Step] = if one { &[TakeSlot] } else { &[LoadSlot, EmptySlot] };
-    // thread::take
-    all.push(Label("take"));
-    if protocol.available_before_slot {
-        all.extend([LoadSlot, IfNull("absent"), LoadAvailable, EmptySlot]);
+    // tls::take_slot
+    let one = protocol.busy == Busy::Slot && flaw != Flaw::TokenByLookAndStore;
+    let take: &[Step] = if one { &[LoadToken, TakeToken] } else { &[LoadToken, EmptySlot] };
+    // generator::draw_by
+    all.push(Label("draw"));
+    if flaw == Flaw::AvailableBeforeToken {
+        all.extend([LoadToken, IfNull("absent"), LoadAvailable, TakeToken, IfNull("absent")]);
     } else {
         all.extend(take);
         all.extend([IfNull("absent"), LoadAvailable]);
     }
     all.extend([IfShort("short"),
-        Label("take byte"), LoadByte, EraseByte, StoreDest, IfMoreCells("take byte"),
-        StoreAvailable]);
-    all.push(if protocol.no_post_check { Label("unchecked") } else { LookAtMagic("lost") });
-    all.extend([PutSlot, Done]);
-    all.extend([Label("short"), PutSlot, IfMoved("slow"), Goto("kernel"),
-        Label("lost"), ForgetAvailable, ForgetMagic, PutSlot, Goto("kernel"),
-        // serve::judge, over
+        Label("draw byte"), LoadByte, EraseByte, StoreDest, IfMoreCells("draw byte"),
+        Label("drawn"), StoreAvailable]);
+    if flaw != Flaw::NoLastLook { all.push(LookAtMagic("lost")); }
+    all.extend([PutToken, Done]);
+    all.extend([Label("short"), PutToken, IfMoved("slow"), Goto("kernel"),
+        Label("lost"), ForgetAvailable, ForgetMagic, PutToken, Goto("kernel"),
+        // policy::decide
         Label("absent"), IfLight("move"), IfMoved("slow"), Goto("kernel"),
         Label("bulk"), IfLight("move"), Goto("slow")]);
-    // thread::move_here, page::take, page::pop
-    all.extend([Label("move"), TurnHome("kernel"), IfKept("kept"),
+    // lifecycle::move_thread, page::allocate, page::pop, lifecycle::adopt
+    all.extend([Label("move"), HomeMoving("kernel"),
         Label("pop"), LoadHead, IfNoHead("map"), LoadNext, PopExchange("pop"), Goto("ready"),
         Label("map"), Map,
-        Label("ready"), KnownAnswer, EraseAnswer, SetHome,
-        Label("kept"), PutSlot]);
-    // thread::fill, with_page
+        Label("ready"), KnownAnswer, EraseAnswer, SetHome("push"), PutToken]);
+    // fill::fill
     all.push(Label("slow"));
     all.extend(take);
     all.push(IfNull("kernel"));
+    all.push(Label("seed"));
     all.extend(seed(protocol, "seeded"));
     all.extend([Label("seeded"), IfSmall("fill")]);
     // refill::stream
-    all.extend([LoadAvailable, IfDue("due"), IfSome("subkey")]);
+    all.extend([LoadAvailable, IfDue("due"), IfSome("subkey"), Label("short refill")]);
     all.extend(refill(protocol, 1));
     all.extend([Goto("subkey"), Label("due")]);
     all.extend(reseed(protocol, 1));
@@ -198,35 +215,37 @@ fn steps(protocol: Protocol) -> Vec<Step> {
         Label("stream"), StreamCell, IfRest("stream"), EraseCipher, Goto("end")]);
     // refill::fill
     all.push(Label("fill"));
-    if protocol.seed_each_piece {
+    if flaw == Flaw::SeedForEachPiece {
         all.extend(seed(protocol, "piece"));
         all.push(Label("piece"));
     }
-    all.extend([Label("portion"), LoadAvailable, IfSome("some")]);
+    all.extend([Label("portion"), LoadAvailable, IfSome("some"), Label("refill")]);
     all.extend(refill(protocol, YIELD));
     all.extend([Label("some"), Portion,
         Label("fill byte"), LoadByte, EraseByte, StoreDest, IfMoreCells("fill byte"),
         StoreAvailable, IfRest("portion"), IfNextPiece("fill")]);
-    // with_page again
+    // fill::fill again
     all.push(Label("end"));
-    all.push(if protocol.no_post_check { Label("unchecked too") } else { LookAtMagic("failed") });
-    all.extend([PutSlot, Done,
-        Label("failed"), ForgetAvailable, ForgetMagic, PutSlot,
-        // real::getrandom
+    if flaw != Flaw::NoLastLook { all.push(LookAtMagic("failed")); }
+    all.extend([PutToken, Done,
+        Label("failed"), ForgetAvailable, ForgetMagic, PutToken,
+        // next_symbol::getrandom
         Label("kernel"), Kernel, Done]);
-    // thread::forgive
+    // lifecycle::forgive_if_due
     all.push(Label("forgive"));
     all.extend(take);
-    all.push(IfNull("stays"));
-    if protocol.forgive_gives_back {
-        all.extend([HomeNever, TakeNumber, EraseMagic, ErasePage, Goto("push")]);
+    all.extend([IfNull("stays"), HomeLight("not here"), Own, Goto("erase"),
+        Label("not here"), PutToken, Goto("stays")]);
+    // lifecycle::end, page::release, page::push
+    all.extend([Label("leave"), HomeNever]);
+    if flaw == Flaw::EndErasesInFlight {
+        all.extend([OwnHome, IfNull("stays")]);
     } else {
-        all.extend([EraseMagic, ErasePage, HomeLight, Goto("stays")]);
+        all.extend(take);
+        all.extend([IfNull("stays"), IfOther("stays"), Own]);
     }
-    // thread::end, page::give_back, page::push
-    all.extend([Label("leave"), Ending, EmptySlot, HomeNever, TakeNumber, IfNoPage("stays"),
-        EraseMagic, ErasePage,
-        Label("push"), PushHead, PushNext, PushExchange("push"),
+    all.extend([Label("erase"), EraseMagic, ErasePage,
+        Label("push"), PushHead, PushNext, PushExchange("push"), IfRequest("kernel"),
         Label("stays"), Done]);
     all
 }
