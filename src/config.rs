@@ -81,6 +81,7 @@ pub(crate) fn test() -> TestSwitches {
         wipe: bits & 1 != 0,
         no_vdso: bits & 2 != 0,
         fail_known_answer: bits & 4 != 0,
+        odd_vdso: bits & 8 != 0,
     }
 }
 
@@ -94,7 +95,12 @@ pub(crate) fn keep(settings: &Settings<'_>) {
     RESEED_BYTES.store(settings.reseed_bytes, Relaxed);
     RESEED_MS.store(settings.reseed_secs.saturating_mul(1000), Relaxed);
     let test = &settings.test;
-    let bits = [test.wipe, test.no_vdso, test.fail_known_answer];
+    let bits = [
+        test.wipe,
+        test.no_vdso,
+        test.fail_known_answer,
+        test.odd_vdso,
+    ];
     let bits = (0..)
         .zip(bits)
         .fold(0, |all, (bit, set)| all | u8::from(set) << bit);

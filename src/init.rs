@@ -52,6 +52,9 @@ fn start() {
     config::keep(&settings);
     vdso::find();
     generator::start(on_first_stack());
+    if !settings.ignore_fips {
+        generator::ask_fips();
+    }
     if settings.mode != Mode::Off {
         (0..=2).for_each(urandom_fd::hint_if_urandom);
         report::start(&settings, if argv0.is_empty() { started_by } else { argv0 });

@@ -1,12 +1,13 @@
 //! Sandboxes: has this process confined itself, or was it born confined?
 //!
-//! Promises: once the program has asked for seccomp, no system call is made that
+//! Promises: once the program has asked for seccomp or for user dispatch, no system call is made that
 //! the program did not ask for itself; under a filter that was in force at exec,
 //! only calls that the dynamic loader and malloc make too (mmap, madvise,
 //! getrandom, and libc's form of fstat and open). Must never undo a confinement
 //! or keep a program from one.
 
 use crate::sys;
+use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
 /// Whether the program has confined itself; `hooks/syscall` writes it too.
@@ -17,6 +18,14 @@ static INHERITED: AtomicU8 = AtomicU8::new(UNKNOWN);
 const UNKNOWN: u8 = 0;
 const NONE: u8 = 1;
 const SOME: u8 = 2;
+
+/// Linux 5.11; not in every libc: system calls from outside a range of code become signals.
+pub(crate) const PR_SET_SYSCALL_USER_DISPATCH: c_int = 59;
+
+/// Whether this prctl(2) confines the process.
+pub(crate) fn confines(option: c_int) -> bool {
+    matches!(option, libc::PR_SET_SECCOMP | PR_SET_SYSCALL_USER_DISPATCH)
+}
 
 /// The program is about to confine itself. Kept before the call, for the whole
 /// process (threads may be synchronized into the filter), and kept if the call
@@ -44,21 +53,25 @@ pub(crate) fn inherited() -> bool {
 
 #[cold]
 fn look() -> bool {
-    // proc_pid_status(5): "Seccomp:" since Linux 3.8; 0 is disabled. The line
-    // stands within the first 1,200 bytes; a kernel without it has no seccomp.
-    let mut status = [0; 1536];
-    let filtered = match sys::read_file(c"/proc/self/status", &mut status) {
-        Ok(len) => {
-            let status = status.get(..len).unwrap_or_default();
-            let key = b"\nSeccomp:\t";
-            let mode = status
-                .windows(key.len() + 1)
-                .find(|window| window.starts_with(key))
-                .and_then(<[u8]>::last);
-            mode.is_none_or(|&mode| mode != b'0')
+    // proc_pid_status(5): "Seccomp:" since Linux 3.8; 0 is disabled. What cannot be read, or
+    // has no such line, is taken for a yes.
+    const KEY: &[u8] = b"\nSeccomp:\t";
+    let (mut matched, mut mode) = (0, None);
+    let read = sys::read_bytes(c"/proc/self/status", |byte| {
+        if matched == KEY.len() {
+            mode = Some(byte);
+            return false;
         }
-        Err(_) => true,
-    };
+        // The key's first byte comes once in it: a mismatch starts anew.
+        let fits = KEY.get(matched) == Some(&byte);
+        matched = if fits {
+            matched + 1
+        } else {
+            usize::from(byte == b'\n')
+        };
+        true
+    });
+    let filtered = read.is_err() || mode != Some(b'0');
     INHERITED.store(if filtered { SOME } else { NONE }, Relaxed);
     filtered
 }

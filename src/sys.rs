@@ -171,6 +171,24 @@ pub(crate) fn read_file(path: &CStr, dest: &mut [u8]) -> Result<usize, Errno> {
     read
 }
 
+/// Reads a small file byte by byte until `each` has seen enough, in pieces: the caller may be
+/// on the smallest of stacks.
+pub(crate) fn read_bytes(path: &CStr, mut each: impl FnMut(u8) -> bool) -> Result<(), Errno> {
+    let fd = open(path, libc::O_RDONLY | libc::O_CLOEXEC)?;
+    let mut piece = [0u8; 768];
+    let done = loop {
+        // SAFETY: the kernel writes at most `piece.len()` bytes to `piece`.
+        match unsafe { kernel_call!(SYS_read, fd, piece.as_mut_ptr(), piece.len()) } {
+            Ok(0) => break Ok(()),
+            Ok(len) if piece.iter().take(len).all(|&byte| each(byte)) => {}
+            Ok(_) => break Ok(()),
+            Err(error) => break Err(error),
+        }
+    };
+    close(fd);
+    done
+}
+
 /// open(2), mode 0644 for a file that is made. As openat, which is what libc
 /// (glibc 2.26 and later) and its loader use: filters may not know open any more.
 pub(crate) fn open(path: &CStr, flags: c_int) -> Result<c_int, Errno> {

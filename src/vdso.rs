@@ -35,6 +35,9 @@ static STATE_SIZE: AtomicU32 = AtomicU32::new(0);
 static PROT: AtomicU32 = AtomicU32::new(0);
 static FLAGS: AtomicU32 = AtomicU32::new(0);
 
+/// linux/mman.h, since Linux 6.11; not in every libc.
+const MAP_DROPPABLE: c_int = 0x08;
+
 /// The most that a state may take in our page. Linux 6.11 to 6.18 ask for 144.
 pub(crate) const STATE_MAX: usize = 256;
 
@@ -82,11 +85,16 @@ fn ask_params(address: NonZeroUsize) {
             usize::MAX,
         )
     };
-    // Without memory of the kind that it asks for there is nowhere for a state.
-    if answer != 0
-        || !(1..=STATE_MAX).contains(&(params.state_size as usize))
-        || config::test().wipe
-    {
+    if config::test().odd_vdso {
+        params.mmap_flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u32;
+    }
+    // What it asks for is believed only if it is what makes our page safe too: memory that is
+    // dropped or wiped whole, readable and writable. (A kernel that asked for something else
+    // would have reasons of its own, and parent and child might share a page's bytes.)
+    let understood = params.mmap_flags as c_int == MAP_DROPPABLE | libc::MAP_ANONYMOUS
+        && params.mmap_prot as c_int == libc::PROT_READ | libc::PROT_WRITE
+        && (1..=STATE_MAX).contains(&(params.state_size as usize));
+    if answer != 0 || !understood || config::test().wipe {
         return;
     }
     PROT.store(params.mmap_prot, Relaxed);

@@ -84,10 +84,7 @@ fn allocate() -> Result<Owned, NotMoved> {
         return Ok(owned);
     }
     page::release(owned);
-    Err(match self_test::verdict() {
-        Verdict::Fips => NotMoved::Fips,
-        _ => NotMoved::KernelOnly,
-    })
+    Err(NotMoved::KernelOnly)
 }
 
 /// Makes the page this thread's. A user-level thread may have been stopped since the move

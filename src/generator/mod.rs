@@ -30,6 +30,7 @@ mod tls;
 
 pub(crate) use fill::{fill, fill_by_vdso};
 pub(crate) use lifecycle::{NotMoved, backend, forgive_if_due, move_thread, start};
+pub(crate) use self_test::ask_fips;
 pub(crate) use tls::{bucket, set_bucket};
 
 use crate::arch::{copy_out, word_32, word_64};

@@ -17,7 +17,7 @@ pub(crate) enum Verdict {
     Usable = 1,
     /// Wrong keystream, or a kernel that does not wipe on fork.
     Unusable = 2,
-    /// The host is in FIPS mode.
+    /// The host is in FIPS mode, or may be.
     Fips = 3,
 }
 
@@ -38,21 +38,33 @@ pub(super) fn rule_out() {
     VERDICT.store(Verdict::Unusable as u8, Relaxed);
 }
 
+/// Asks whether this host is in FIPS mode. Once, from the constructor: later, a chroot or a
+/// full table of descriptors may hide the answer. In doubt it is: only a clear no counts, which
+/// is a 0 in the file, or no file in a /proc/sys that is really there.
+pub(crate) fn ask_fips() {
+    let mut answer = [0; 1];
+    let clear_no = match sys::read_file(c"/proc/sys/crypto/fips_enabled", &mut answer) {
+        Ok(1) => answer == *b"0",
+        Err(sys::Errno(libc::ENOENT)) => {
+            sys::read_file(c"/proc/sys/kernel/osrelease", &mut answer) == Ok(1)
+        }
+        _ => false,
+    };
+    if !clear_no {
+        VERDICT.store(Verdict::Fips as u8, Relaxed);
+    }
+}
+
 /// Whether the generator may be used. The first time the page, which is zero and not in use
 /// yet, is what the known answer is made in: it is larger than the stack that we allow
 /// ourselves.
 pub(super) fn passes(owned: &Owned) -> bool {
     if verdict() == Verdict::Unknown {
-        let mut fips = [0; 1];
-        let fips =
-            sys::read_file(c"/proc/sys/crypto/fips_enabled", &mut fips) == Ok(1) && fips == *b"1";
         // SAFETY: the page has one owner, who is here.
         let crng = unsafe { &mut *owned.page.crng.get() };
-        let right = crng::known_answer(crng, config::test().fail_known_answer);
-        let found = match (fips, right) {
-            (true, _) => Verdict::Fips,
-            (false, true) => Verdict::Usable,
-            (false, false) => Verdict::Unusable,
+        let found = match crng::known_answer(crng, config::test().fail_known_answer) {
+            true => Verdict::Usable,
+            false => Verdict::Unusable,
         };
         VERDICT.store(found as u8, Relaxed);
     }

@@ -17,8 +17,10 @@ syscall_stub! {
     /// # Safety
     /// As syscall(2).
     next = next_symbol::pointer::syscall,
+    raw = next_symbol::raw_syscall,
     work = syscall_getrandom,
     confined = seccomp::CONFINED,
+    dispatch = seccomp::PR_SET_SYSCALL_USER_DISPATCH,
 }
 
 unsafe extern "C" fn syscall_getrandom(dest: *mut c_void, len: size_t, flags: c_uint) -> c_long {
@@ -54,7 +56,7 @@ unsafe extern "C" fn syscall_getrandom_slow(
     }
 }
 
-/// prctl(2), to notice PR_SET_SECCOMP. Variadic in C: the four further
+/// prctl(2), to notice a process that confines itself. Variadic in C: the four further
 /// arguments are in their registers all the same.
 ///
 /// # Safety
@@ -67,7 +69,7 @@ pub(crate) unsafe extern "C" fn prctl(
     c: c_long,
     d: c_long,
 ) -> c_int {
-    if option == libc::PR_SET_SECCOMP {
+    if seccomp::confines(option) {
         seccomp::confines_itself();
     }
     // SAFETY: the caller's contract.

@@ -13,24 +13,27 @@
 
 mod raw;
 
-pub(crate) use raw::set_errno;
+pub(crate) use raw::{set_errno, syscall as raw_syscall};
 
 use crate::loaded_image::Image;
 use crate::loaded_image::files::each_loaded;
 use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
 use core::mem::transmute;
+use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use libc::{FILE, iovec, off_t, size_t, ssize_t};
 
-/// Declares the real functions: for each a pointer that starts at a raw
-/// fallback, a function that calls through it, and a row for [`resolve`].
+/// Declares the real functions: for each a pointer, a function that calls through it, and a
+/// row for [`resolve`]. A pointer is null until its name is found, and means [`raw`] then. Null,
+/// and not the address of a function, which would be one only when the loader has relocated
+/// us: an IFUNC resolver of another library may call a hook before that.
 macro_rules! real {
     ($($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),*) $(-> $ret:ty)?;)*) => {
         /// Where each name leads now.
         #[allow(non_upper_case_globals, reason = "they are named after the functions")]
         pub(crate) mod pointer {
             use super::*;
-            $(pub(crate) static $name: AtomicPtr<()> = AtomicPtr::new(raw::$name as *mut ());)*
+            $(pub(crate) static $name: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());)*
         }
         $($(#[$doc])*
         ///
@@ -39,8 +42,13 @@ macro_rules! real {
         #[inline(always)]
         pub(crate) unsafe fn $name($($arg: $type),*) $(-> $ret)? {
             type Function = unsafe extern "C" fn($($type),*) $(-> $ret)?;
-            // SAFETY: the pointer is a function of this name and type, libc's or ours.
-            unsafe { transmute::<*mut (), Function>(pointer::$name.load(Relaxed))($($arg),*) }
+            let found = pointer::$name.load(Relaxed);
+            if found.is_null() {
+                // SAFETY: the caller's contract.
+                return unsafe { raw::$name($($arg),*) };
+            }
+            // SAFETY: the pointer is libc's function of this name and type.
+            unsafe { transmute::<*mut (), Function>(found)($($arg),*) }
         })*
         static NAMES: &[(&CStr, &AtomicPtr<()>)] = &[$((
             match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {

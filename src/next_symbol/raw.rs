@@ -7,6 +7,7 @@
 use crate::sys::{self, Errno, kernel_call};
 use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use core::ptr;
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use libc::{FILE, iovec, off_t, size_t, ssize_t};
 
 /// A kernel result in libc's form.
@@ -20,10 +21,20 @@ fn answer(result: Result<usize, Errno>) -> ssize_t {
     }
 }
 
-/// Sets errno.
+/// A word that the loader fills in when it relocates this library, before any name of another
+/// one is bound: until then no function of libc can be called.
+static RELOCATED: AtomicPtr<()> = AtomicPtr::new(is_relocated as *mut ());
+
+fn is_relocated() -> bool {
+    !RELOCATED.load(Relaxed).is_null()
+}
+
+/// Sets errno, if there is one yet.
 pub(crate) fn set_errno(number: c_int) {
-    // SAFETY: the address of this thread's errno.
-    unsafe { *libc::__errno_location() = number };
+    if is_relocated() {
+        // SAFETY: the address of this thread's errno.
+        unsafe { *libc::__errno_location() = number };
+    }
 }
 
 /// getentropy(3): at most 256 bytes, all or nothing.
@@ -57,7 +68,7 @@ pub(super) unsafe extern "C" fn arc4random_buf(dest: *mut c_void, len: size_t) {
 macro_rules! raw {
     ($($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),*) -> $ret:ty = $work:expr;)*) => {$(
         $(#[$doc])*
-        pub(super) unsafe extern "C" fn $name($($arg: $type),*) -> $ret {
+        pub(crate) unsafe extern "C" fn $name($($arg: $type),*) -> $ret {
             #[allow(unused_unsafe, reason = "some are constants")]
             // SAFETY: the caller's contract.
             unsafe {
@@ -118,9 +129,10 @@ pub(super) use {
 
 /// Streams cannot be made without libc: look everything up now.
 pub(super) unsafe extern "C" fn fopen(path: *const c_char, mode: *const c_char) -> *mut FILE {
-    super::resolve();
-    let found = super::pointer::fopen.load(super::Relaxed);
-    if ptr::eq(found, fopen as *const ()) {
+    if is_relocated() {
+        super::resolve();
+    }
+    if super::pointer::fopen.load(Relaxed).is_null() {
         set_errno(libc::ENOSYS);
         return ptr::null_mut();
     }

@@ -464,6 +464,7 @@ fn the_guide_explains_every_line() {
         | C::NotAMode
         | C::NotANumber
         | C::TooLarge
+        | C::NotAChoice
         | C::NotASwitch
         | C::TooLong
         | C::NotATest => {
@@ -475,6 +476,7 @@ fn the_guide_explains_every_line() {
         C::NotAMode,
         C::NotANumber,
         C::TooLarge,
+        C::NotAChoice,
         C::NotASwitch,
         C::TooLong,
         C::NotATest,

@@ -67,11 +67,22 @@ struct Model<'a> {
     auto: bool,
     parts: &'a [&'a str],
     calls: Vec<String>,
-    /// FIPS was looked at, in this process or before it was forked.
-    looked: bool,
 }
 
 const YIELD: usize = 3 * 1024 - 32;
+
+/// What the constructor asks: FIPS mode, or, where there is no such file, whether /proc/sys is
+/// really there; and the standard descriptors.
+fn at_start() -> Vec<String> {
+    let fips = "/proc/sys/crypto/fips_enabled";
+    let mut calls = vec![format!("open {fips}")];
+    if !Path::new(fips).exists() {
+        calls.push("open /proc/sys/kernel/osrelease".into());
+    }
+    calls.extend(["read".into(), "close".into()]);
+    calls.extend((0..3).map(|fd| format!("fstat {fd}")));
+    calls
+}
 
 impl Model<'_> {
     fn call(&mut self, call: &str) {
@@ -86,9 +97,7 @@ impl Model<'_> {
                 "fork" => {
                     let mut child = thread.clone();
                     (child.seeded, child.available, child.keyed) = (false, 0, false);
-                    let looked = self.looked;
                     self.run(child, at);
-                    self.looked = looked;
                 }
                 "reseed" => (thread.seeded, thread.keyed) = (false, false),
                 "thread" => return self.run(Thread::default(), at),
@@ -150,13 +159,6 @@ impl Model<'_> {
         if !self.vdso || self.kind == Kind::Wipe {
             for advice in [0x6e6f, libc::MADV_WIPEONFORK, libc::MADV_DONTDUMP] {
                 self.call(&format!("madvise {advice}"));
-            }
-        }
-        if !core::mem::replace(&mut self.looked, true) {
-            self.call("open /proc/sys/crypto/fips_enabled");
-            if Path::new("/proc/sys/crypto/fips_enabled").exists() {
-                self.call("read");
-                self.call("close");
             }
         }
     }
@@ -243,8 +245,7 @@ impl Calls {
             vdso: self.vdso,
             auto: mode == "auto",
             parts,
-            calls: (0..3).map(|fd| format!("fstat {fd}")).collect(),
-            looked: false,
+            calls: at_start(),
         };
         model.run(Thread::default(), 0);
         model.calls

@@ -131,6 +131,9 @@ settings! {
     skip: &'a [u8] = text("gpg:gpg-agent:ssh-keygen:openssl:cryptsetup:wg"),
         "OWNPOOL_SKIP", "names, colon-separated",
         "programs to stay out of: makers of long-lived keys stay with the kernel";
+    ignore_fips: bool = ignore("honour"),
+        "OWNPOOL_FIPS", "honour or ignore",
+        "ignore: act on a host in FIPS mode too, or where /proc/sys does not tell";
     stats: &'a [u8] = path(""),
         "OWNPOOL_STATS", "stderr, or a path",
         "where the report goes when the process ends; %p is the pid, %n the program";
@@ -154,6 +157,8 @@ pub enum Complaint {
     NotANumber,
     /// More than 2^63 - 1.
     TooLarge,
+    /// Neither honour nor ignore.
+    NotAChoice,
     /// Neither 0 nor 1.
     NotASwitch,
     /// Longer than [`STATS_MAX`] bytes.
@@ -170,6 +175,7 @@ impl Complaint {
             Complaint::NotAMode => "not a mode",
             Complaint::NotANumber => "not a number",
             Complaint::TooLarge => "too large",
+            Complaint::NotAChoice => "neither honour nor ignore",
             Complaint::NotASwitch => "neither 0 nor 1",
             Complaint::TooLong => "too long",
             Complaint::NotATest => "not a test switch",
@@ -187,6 +193,8 @@ pub struct TestSwitches {
     pub wipe: bool,
     /// Seed by the system call where the vDSO has getrandom too.
     pub no_vdso: bool,
+    /// Believe that the vDSO asks for ordinary memory.
+    pub odd_vdso: bool,
     /// Let the known-answer check fail.
     pub fail_known_answer: bool,
 }

@@ -91,6 +91,15 @@ pub(super) const fn path<'a>(
     Ok(value)
 }
 
+/// Whether to ignore something.
+pub(super) const fn ignore(value: &[u8], _default: Option<bool>) -> Result<bool, Complaint> {
+    match value {
+        b"" | b"honour" => Ok(false),
+        b"ignore" => Ok(true),
+        _ => Err(Complaint::NotAChoice),
+    }
+}
+
 /// 0 or 1.
 pub(super) const fn switch(value: &[u8], _default: Option<bool>) -> Result<bool, Complaint> {
     match value {
@@ -108,6 +117,7 @@ pub(super) const fn test_switches(
     let mut switches = TestSwitches {
         wipe: false,
         no_vdso: false,
+        odd_vdso: false,
         fail_known_answer: false,
     };
     let mut rest = value;
@@ -118,6 +128,7 @@ pub(super) const fn test_switches(
             b"" => {}
             b"wipe" => switches.wipe = true,
             b"novdso" => switches.no_vdso = true,
+            b"oddvdso" => switches.odd_vdso = true,
             b"kat" => switches.fail_known_answer = true,
             _ => return Err(Complaint::NotATest),
         }

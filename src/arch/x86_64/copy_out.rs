@@ -1,8 +1,7 @@
 //! Moving bytes out of the buffer: load, erase, then store to the caller.
 //!
 //! Promises: exactly `len` bytes are read, erased and written, in that order
-//! within every piece of at most 128 bytes, with nothing of them left but in
-//! registers. Must never touch a byte beside them, call anything, or be
+//! within every piece of at most 128 bytes, and nothing of them is left in registers. Must never touch a byte beside them, call anything, or be
 //! reordered: it is one `asm!` block, which the compiler keeps whole and in its
 //! place, so the order can be read off the source.
 //!
@@ -49,6 +48,8 @@ macro_rules! both_ends {
             " [{dest} + {len} - ",
             $size,
             "], {b}\n",
+            "xorps {a}, {a}\n",
+            "xorps {b}, {b}\n",
             "jmp 9f",
         )
     };
@@ -75,6 +76,7 @@ pub(crate) unsafe fn copy_out(from: *mut u8, dest: *mut u8, len: usize) {
             "vpxord zmm18, zmm18, zmm18",
             "vmovdqu64 [{from}], zmm18",
             "vmovdqu64 [{dest}], zmm16",
+            "vpxord zmm16, zmm16, zmm16",
             "jmp 9f",
             // 16 to 32.
             ".p2align 6",
@@ -122,6 +124,8 @@ pub(crate) unsafe fn copy_out(from: *mut u8, dest: *mut u8, len: usize) {
             "vmovdqu64 [{from} + {len} - 64], zmm18",
             "vmovdqu64 [{dest} + {at}], zmm16",
             "vmovdqu64 [{dest} + {len} - 64], zmm17",
+            "vpxord zmm16, zmm16, zmm16",
+            "vpxord zmm17, zmm17, zmm17",
             "jmp 9f",
             // 33 and more: 32 by 32 while more than 64 are left, then both ends of those.
             ".p2align 6",
@@ -154,11 +158,16 @@ pub(crate) unsafe fn copy_out(from: *mut u8, dest: *mut u8, len: usize) {
             "movups [{dest} + {at} + 16], {b}",
             "movups [{dest} + {len} - 32], {c}",
             "movups [{dest} + {len} - 16], {d}",
+            "xorps {a}, {a}",
+            "xorps {b}, {b}",
+            "xorps {c}, {c}",
+            "xorps {d}, {d}",
             "jmp 9f",
             // 0 to 3, one by one.
             "8:",
             "xor {at:e}, {at:e}",
             "25:",
+            "xor {end:e}, {end:e}",
             "cmp {at}, {len}",
             "jae 9f",
             "movzx {end:e}, byte ptr [{from} + {at}]",

@@ -4,10 +4,12 @@
 //! clone onto a new stack finds nothing of ours on the old one. Must never call.
 
 /// Exports `syscall`: SYS_getrandom goes on to `$work`, with its own arguments moved to
-/// where a function takes them; SYS_seccomp and prctl(PR_SET_SECCOMP) set `$confined`;
-/// all else goes to the function that `$next` points to.
+/// where a function takes them; SYS_seccomp, prctl(PR_SET_SECCOMP) and
+/// prctl(PR_SET_SYSCALL_USER_DISPATCH) set `$confined`; all else goes to the function that
+/// `$next` points to, or to `$raw` while it is null.
 macro_rules! syscall_stub {
-    ($(#[$attribute:meta])* next = $next:path, work = $work:path, confined = $confined:path $(,)?) => {
+    ($(#[$attribute:meta])* next = $next:path, raw = $raw:path, work = $work:path, confined = $confined:path,
+     dispatch = $dispatch:path $(,)?) => {
         $(#[$attribute])*
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
@@ -21,7 +23,12 @@ macro_rules! syscall_stub {
                 "cmp rdi, {prctl}",
                 "je 4f",
                 "5:",
-                "jmp qword ptr [rip + {next}]",
+                "mov r11, qword ptr [rip + {next}]",
+                "test r11, r11",
+                "jz 6f",
+                "jmp r11",
+                "6:",
+                "jmp {raw}",
                 "2:",
                 "mov rdi, rsi",
                 "mov rsi, rdx",
@@ -34,7 +41,10 @@ macro_rules! syscall_stub {
                 "jmp 5b",
                 "4:",
                 "cmp esi, {set_seccomp}",
+                "je 7f",
+                "cmp esi, {set_dispatch}",
                 "jne 5b",
+                "7:",
                 "mov byte ptr [rip + {confined}], 1",
                 "jmp 5b",
                 ".cfi_endproc",
@@ -43,7 +53,9 @@ macro_rules! syscall_stub {
                 prctl = const libc::SYS_prctl,
                 filter = const libc::SECCOMP_SET_MODE_FILTER,
                 set_seccomp = const libc::PR_SET_SECCOMP,
+                set_dispatch = const $dispatch,
                 next = sym $next,
+                raw = sym $raw,
                 work = sym $work,
                 confined = sym $confined,
             )
