@@ -6,56 +6,21 @@
 //! at every instruction; those that make much keystream at every so many of them, from an
 //! offset that differs from run to run and is printed with a failure. `OWNPOOL_TEST_FULL=1`
 //! goes through all of them at every instruction, which takes half an hour.
-use ownpool_tests::support;
-use ownpool_tests::support::Place;
+use ownpool_tests::support::{self, Place, Ran, number_after, ran};
 use std::path::Path;
 use std::process::{Command, id};
 
-/// The instrumented program in a directory of its own.
-struct Stepper {
-    place: Place,
-}
+type Settings = [(&'static str, &'static str)];
 
-impl Stepper {
-    fn new() -> Stepper {
-        let place = Place::new();
-        place.compile("single_step", &["-O2"]);
-        Stepper { place }
-    }
-
-    /// Whether all is well, and what the program said.
-    fn run(
-        &self,
-        library: &Path,
-        settings: &[(&str, &str)],
-        arguments: [&str; 4],
-    ) -> (bool, String) {
-        let name = library.file_name().expect("a file name");
-        let output = Command::new(self.place.file("single_step"))
-            .arg(name)
-            .args(arguments)
-            .env("LD_PRELOAD", library)
-            .env("OWNPOOL_MODE", "always")
-            .envs(settings.iter().copied())
-            .output()
-            .expect("the program starts");
-        let said = format!(
-            "{settings:?} {arguments:?}: {}{}",
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr)
-        );
-        (output.status.success(), said)
-    }
-}
-
-/// The number after a word of the program's report.
-fn count(said: &str, word: &str) -> u64 {
-    let mut words = said.split_whitespace();
-    words.find(|&found| found == word);
-    words
-        .next()
-        .and_then(|number| number.parse().ok())
-        .expect("a count")
+/// Runs the program in `place`; what it is about, for messages, and what came of it.
+fn step(place: &Place, library: &Path, settings: &Settings, arguments: [&str; 4]) -> (Ran, String) {
+    let name = library.file_name().expect("a file name");
+    let mut command = Command::new(place.file("single_step"));
+    command.arg(name).args(arguments).env("LD_PRELOAD", library);
+    command.env("OWNPOOL_MODE", "always");
+    let done = ran(command.envs(settings.iter().copied()));
+    let said = format!("{settings:?} {arguments:?}: {done:?}");
+    (done, said)
 }
 
 const ACTIONS: [&str; 9] = [
@@ -63,34 +28,31 @@ const ACTIONS: [&str; 9] = [
 ];
 
 /// Goes through calls and actions under these settings. The last number is the stride.
-fn go(settings: &[(&str, &str)], calls: &[(&str, &[&str], u32)]) {
-    let stepper = Stepper::new();
+fn go(settings: &Settings, calls: &[(&str, &[&str], u32)]) {
+    let place = Place::new();
+    place.compile("single_step", &["-O2"]);
     let full = std::env::var_os("OWNPOOL_TEST_FULL").is_some_and(|value| value == "1");
     for &(call, actions, stride) in calls {
         for &action in actions {
             let stride = if full { 1 } else { stride };
             let offset = id() % stride;
             let arguments = [call, action, &stride.to_string(), &offset.to_string()];
-            let (good, said) = stepper.run(&support::library(), settings, arguments);
+            let (done, said) = step(&place, &support::library(), settings, arguments);
             println!("{said}");
-            assert!(good, "{said}");
+            assert!(done.status == 0, "{said}");
             // It went through our library, and the thing did happen.
-            let (length, inside) = (count(&said, "instructions"), count(&said, "inside"));
-            let (runs, acted) = (count(&said, "runs"), count(&said, "acted"));
+            let count = |word| number_after(&done.stdout, word);
+            let (length, inside) = (count("instructions"), count("inside"));
+            let (runs, acted, nopage) = (count("runs"), count("acted"), count("nopage"));
             assert!(inside >= 40 && inside * 10 >= length * 8, "{said}");
-            assert!(
-                acted + count(&said, "skipped") + 2 >= (length - 1) / u64::from(stride),
-                "{said}"
-            );
+            let due = (length - 1) / u64::from(stride);
+            assert!(acted + count("skipped") + 2 >= due, "{said}");
             assert!(acted * 50 >= runs * 49 && acted > 0, "{said}");
-            assert!(
-                count(&said, "fast") > 0 || action.starts_with("jump"),
-                "{said}"
-            );
+            assert!(count("fast") > 0 || action.starts_with("jump"), "{said}");
             if action.starts_with("drop") || action == "out" {
                 // Only before the move is there nothing to drop.
-                assert!(call == "move" || count(&said, "nopage") == 0, "{said}");
-                assert!(count(&said, "nopage") * 2 < runs, "{said}");
+                assert!(call == "move" || nopage == 0, "{said}");
+                assert!(nopage * 2 < runs, "{said}");
             }
         }
     }
@@ -98,73 +60,74 @@ fn go(settings: &[(&str, &str)], calls: &[(&str, &[&str], u32)]) {
 
 const HUGE: (&str, &str) = ("OWNPOOL_RESEED_BYTES", "1G");
 /// Reseeding at every refill hides what a lost or repeated key would do; this does not.
-const KINDS: [&[(&str, &str)]; 5] = [
-    &[],
-    &[HUGE],
-    &[HUGE, ("OWNPOOL_TEST", "wipe")],
-    &[HUGE, ("OWNPOOL_TEST", "novdso")],
-    &[("OWNPOOL_TEST", "wipe")],
-];
+const DROPPABLE: &Settings = &[HUGE];
+const WIPED: &Settings = &[HUGE, ("OWNPOOL_TEST", "wipe")];
+const NO_VDSO: &Settings = &[HUGE, ("OWNPOOL_TEST", "novdso")];
+
+/// A test for each kind of page and seed, so that both processors are busy to the end.
+macro_rules! in_every_kind {
+    ($($name:ident: $calls:expr;)+) => {$(
+        mod $name {
+            use super::*;
+
+            #[test]
+            fn droppable() {
+                go(DROPPABLE, $calls);
+            }
+            #[test]
+            fn droppable_and_reseeded() {
+                go(&[], $calls);
+            }
+            #[test]
+            fn wiped() {
+                go(WIPED, $calls);
+            }
+            #[test]
+            fn wiped_and_reseeded() {
+                go(&[("OWNPOOL_TEST", "wipe")], $calls);
+            }
+            #[test]
+            fn without_vdso() {
+                go(NO_VDSO, $calls);
+            }
+        }
+    )+};
+}
+
+in_every_kind! {
+    small_calls_at_every_instruction: &[("take16", &ACTIONS, 1), ("take256", &ACTIONS, 1)];
+    the_call_that_moves_the_thread: &[("move", &ACTIONS, 251)];
+    refills_and_two_strides: &[("refill256", &ACTIONS, 61), ("bulk2", &ACTIONS, 97)];
+    bulk: &[("bulk8", &ACTIONS, 211), ("bulk20", &ACTIONS, 401)];
+    a_read_into_two_pieces: &[("readv", &ACTIONS, 83)];
+}
 
 #[test]
-fn small_calls_at_every_instruction() {
-    for settings in KINDS {
-        go(
-            settings,
-            &[("take16", &ACTIONS, 1), ("take256", &ACTIONS, 1)],
-        );
-    }
+fn the_call_that_moves_the_thread_at_every_instruction_stays_whole() {
+    go(&[], &[("move", &["fork", "draw"], 1)]);
+}
+
+#[test]
+fn the_call_that_moves_the_thread_at_every_instruction_is_left() {
+    go(&[], &[("move", &["jump", "drop"], 1)]);
 }
 
 /// Two events: only together do they show a look at the page that comes too late.
 #[test]
 fn a_draw_behind_a_lost_page_at_every_pair_of_instructions() {
-    for settings in [KINDS[1], KINDS[2]] {
+    for settings in [DROPPABLE, WIPED] {
         go(settings, &[("take16", &["droplater"], 1)]);
-    }
-}
-
-#[test]
-fn the_call_that_moves_the_thread_at_every_instruction() {
-    go(KINDS[0], &[("move", &["fork", "draw", "jump", "drop"], 1)]);
-}
-
-#[test]
-fn the_call_that_moves_the_thread_in_every_kind() {
-    for settings in KINDS {
-        go(settings, &[("move", &ACTIONS, 251)]);
-    }
-}
-
-#[test]
-fn refills_and_bulk_in_every_kind() {
-    for settings in KINDS {
-        go(
-            settings,
-            &[
-                ("refill256", &ACTIONS, 61),
-                ("bulk2", &ACTIONS, 97),
-                ("bulk8", &ACTIONS, 211),
-                ("bulk20", &ACTIONS, 401),
-            ],
-        );
-    }
-}
-
-#[test]
-fn a_read_into_two_pieces_in_every_kind() {
-    for settings in KINDS {
-        go(settings, &[("readv", &ACTIONS, 83)]);
     }
 }
 
 /// The program finds what is wrong with simpler libraries, so its silence means something.
 #[test]
 fn simple_libraries_are_found_out() {
-    let stepper = Stepper::new();
+    let place = Place::new();
+    place.compile("single_step", &["-O2"]);
     let build = |name: &str, more: &[&str]| {
         let arguments = [&["-O2", "-shared", "-fPIC"], more].concat();
-        support::compile_c_as(stepper.place.path(), name, "naive", &arguments)
+        support::compile_c_as(place.path(), name, "naive", &arguments)
     };
     let plain = build("plain.so", &["-DPLAIN"]);
     let wiped = build("wiped.so", &[]);
@@ -180,7 +143,8 @@ fn simple_libraries_are_found_out() {
         (&wiped, "drop", "zeros"),
         (&wiped, "dropdraw", ""),
     ] {
-        let (good, said) = stepper.run(library, &[], ["take16", action, "1", "0"]);
-        assert!(!good && said.contains(word), "{} {said}", library.display());
+        let (done, said) = step(&place, library, &[], ["take16", action, "1", "0"]);
+        let found = done.status != 0 && done.stderr.contains(word);
+        assert!(found, "{} {said}", library.display());
     }
 }
