@@ -71,7 +71,7 @@ static void getrandoms(void) {
     CHECK(ownpool_getrandom(big, 32, 4 /* GRND_INSECURE */) == 32);
     CHECK(ownpool_getrandom(big, 1 << 20, 0) == 1 << 20);
     CHECK(ownpool_getrandom(NULL, 0, 0) == 0 && errno == 4711);
-    /* Whatever the kernel says to the same arguments. */
+    /* As the kernel answers the same arguments. */
     CHECK(ownpool_getrandom(big, 32, 8) == -1 && errno == EINVAL);
     errno = 0;
     CHECK(ownpool_getrandom(big, 32, 4 | GRND_RANDOM) == -1 && errno == EINVAL);

@@ -1,4 +1,4 @@
-/* The ABI: whoever changes one of these numbers breaks programs that are compiled
+/* The ABI: changing one of these numbers breaks programs that are compiled
  * already, and must change the soname. The struct may grow at its end: then the last
  * line changes, and only that. */
 #include "api.h"

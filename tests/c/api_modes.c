@@ -1,6 +1,6 @@
 /* ownpool_set_mode("off") with another ownpool_set_mode in a signal handler, before each
- * of its instructions in turn. Whoever comes last, what is served agrees with what
- * ownpool_mode() says; and a change of mode has every generator reseeded. */
+ * of its instructions in turn. Whichever change comes last, what is served agrees with
+ * ownpool_mode(); and a change of mode has every generator reseeded. */
 #include "api.h"
 #include <signal.h>
 #include <sys/random.h>

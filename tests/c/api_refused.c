@@ -1,4 +1,4 @@
-/* Kernels that refuse or make wait, by seccomp. The first argument says what is refused,
+/* Kernels that refuse or make wait, by seccomp. The first argument is what is refused,
  * the second who is asked, the third when the filter comes: "inherited" (before exec),
  * "own" (the program's own, before it has drawn), "moved" (after it has drawn; a reseed
  * is asked for, so that the generator must go to the kernel). */
@@ -42,7 +42,7 @@ static int filter(const char *what) {
 static void supervise(int listener) {
     struct timespec a_while = {0, 300000000};
     CHECK(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0);
-    /* 0: nobody yet; 1: one was interrupted; 2: one has waited. */
+    /* 0: none yet; 1: one was interrupted; 2: one has waited. */
     for (int waiting = 0;;) {
         struct seccomp_notif asked;
         struct seccomp_notif_resp answer;

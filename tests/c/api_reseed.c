@@ -1,8 +1,8 @@
 /* A process's memory and registers are put back, as a checkpoint or a virtual machine's
  * snapshot does, and it runs again from there, four times: two threads that are both moved.
  * With "reseed" one of them calls ownpool_reseed() first, and no bytes of any run equal
- * those of another, on either thread. With "control" nobody does, and some do: otherwise
- * this would prove nothing. In shared memory lies only what must outlive the putting back. */
+ * those of another, on either thread. With "control" neither does, and some bytes do, or
+ * this would prove nothing. In shared memory lies only what must outlive the restoring. */
 #include "api.h"
 #include <elf.h>
 #include <fcntl.h>
@@ -18,18 +18,18 @@
 #include <time.h>
 
 #define RUNS 4
-#define DOORS 4
+#define ENTRIES 4
 static struct shared {
     pid_t tid[2];
     int ready, run, reseeded, done;
-    unsigned char drawn[RUNS][2][DOORS][32];
+    unsigned char drawn[RUNS][2][ENTRIES][32];
 } * shared;
 static bool reseeds;
 
 static int load(int *word) { return __atomic_load_n(word, __ATOMIC_SEQ_CST); }
 static void add(int *word) { __atomic_fetch_add(word, 1, __ATOMIC_SEQ_CST); }
 
-static void draw(unsigned char out[DOORS][32]) {
+static void draw(unsigned char out[ENTRIES][32]) {
     static __thread unsigned char much[70000];
     /* Integers first: they come from what is buffered. */
     for (int i = 0; i < 4; i++) {
@@ -45,7 +45,7 @@ static void draw(unsigned char out[DOORS][32]) {
 /* Spins, so that it stops in user space: registers are all that there is to put back. */
 static void *party(void *argument) {
     long me = (long)argument;
-    static __thread unsigned char warm[DOORS][32];
+    static __thread unsigned char warm[ENTRIES][32];
     for (int i = 0; i < 100; i++) draw(warm);
     shared->tid[me] = (pid_t)syscall(SYS_gettid);
     add(&shared->ready);
@@ -164,11 +164,11 @@ int main(int argc, char **argv) {
         }
     }
     kill(pid, SIGKILL);
-    int equal[DOORS] = {0, 0, 0, 0};
+    int equal[ENTRIES] = {0, 0, 0, 0};
     for (int a = 0; a < RUNS * 2; a++)
         for (int b = 0; b < a; b++)
-            for (int door = 0; door < DOORS; door++)
-                equal[door] += memcmp(shared->drawn[a / 2][a % 2][door], shared->drawn[b / 2][b % 2][door], 32) == 0;
+            for (int entry = 0; entry < ENTRIES; entry++)
+                equal[entry] += memcmp(shared->drawn[a / 2][a % 2][entry], shared->drawn[b / 2][b % 2][entry], 32) == 0;
     printf("equal: u64 %d, getrandom %d, fill %d, much %d\n", equal[0], equal[1], equal[2], equal[3]);
     return 0;
 }

@@ -1,6 +1,6 @@
 /* Programs in sandboxes: each lives on and gets its bytes.
 
-     heavy                      reads and draws heavily, says how much was served
+     heavy                      reads and draws heavily, prints how much was served
      confine HOW hot|cold       confines itself, then reads and draws heavily
      under errno|kill NUMBER... puts a filter against these calls in force, then executes
      allow NUMBER...            the same, by a list of what is allowed; PRELOAD_NEXT is
@@ -20,8 +20,8 @@ extern void arc4random_buf(void *, size_t) __attribute__((weak));
 
 static int fd = -1;
 static void end(int status) { for (;;) RAW(SYS_exit, status, 0, 0, 0, 0, 0); }
-static void say(const char *text) { RAW(SYS_write, 2, text, strlen(text), 0, 0, 0); }
-static void wrong(const char *what) { say(what), say("\n"), end(1); }
+static void print(const char *text) { RAW(SYS_write, 2, text, strlen(text), 0, 0, 0); }
+static void wrong(const char *what) { print(what), print("\n"), end(1); }
 
 /* Reads by every length that takes another path; each leaves its neighbours alone. */
 static void read_much(int rounds) {
@@ -155,7 +155,7 @@ static void confine(const char *how, int hot) {
         if (wait4(child, &status, 0, NULL) != child || status) wrong("the child has died");
         read_much(4), draw_much(4);
     }
-    say("lives\n");
+    print("lives\n");
     if (by_exit) exit(0); /* destructors and all, the report's writer among them */
     end(0);
 }
@@ -196,6 +196,6 @@ int main(int argc, char **argv) {
     draw_much(60);
     char text[100];
     snprintf(text, sizeof text, "lives, hook %s, served %lu\n", hooked() ? "present" : "absent", (unsigned long)counts().private_calls);
-    say(text);
+    print(text);
     return 0;
 }

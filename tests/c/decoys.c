@@ -68,7 +68,7 @@ static void hint_again(int number, int device) {
     if (dup2(device, number) != number) DIE("dup2");
 }
 
-/* A device that says yes to every ioctl, put on a number that was asked about before, gives
+/* A device that answers every ioctl with success, put on a number that was asked about before, gives
    what it gives by a system call of our own. */
 static void devices_that_say_yes(void) {
     static const char *const names[] = {"/dev/btrfs-control", "/dev/null", "/dev/zero", "/dev/full"};
@@ -94,7 +94,7 @@ static void large_reads_first(void) {
     for (int n = 0; n < 3; n++) if (read(number, text, sizeof text) != sizeof text) DIE("before");
     if (device >= 0 && dup2(device, number) == number) {
         memset(text, 0, sizeof text), memset(text, 0xff, 16);
-        if (read(number, text, 16) != -1 || errno != EINVAL) DIE("a device that says yes is read as random");
+        if (read(number, text, 16) != -1 || errno != EINVAL) DIE("a device that answers every ioctl is read as random");
     }
     close(number), close(device);
 }

@@ -291,7 +291,7 @@ int main(int argc, char **argv) {
                 way->go();
                 /* A hint is the memory's: who shares the memory, but not the table, may clear it. */
                 if (way->elsewhere) check_random(forms + f, way->elsewhere != IN_OUR_MEMORY); else check(forms + f);
-                /* and back: by a way that nobody sees, then by an open */
+                /* and back: by a way that no hook sees, then by an open */
                 RAW(SYS_dup2, saved, number, 0, 0, 0, 0);
                 check_random(forms + f, 0);
                 shut();

@@ -1,9 +1,9 @@
-/* Draws as its arguments say, and ends in one of many ways. Settles, by what the
+/* Draws as its arguments tell, and ends in one of many ways. Settles, by what the
  * tests see of it from outside: system calls, and the report when it ends.
  *
  *   many N        N draws of 16 bytes, all of which must differ (odds below)
  *   five          five draws by every entry, after a mark in the trace
- *   doors         a different number of draws by every entry
+ *   entries       a different number of draws by every entry
  *   beyond        lengths beyond anything, all refused
  *   threads       two threads that ended, two that are alive at the end, and main
  *   fork          300 draws, then 200 by a child that exits, then 10 more
@@ -73,7 +73,7 @@ static void five(void)
     CHECK(stream && fclose(stream) == 0);
 }
 
-static void doors(void)
+static void entries(void)
 {
     char block[300];
     struct iovec vectors[2] = {{block, 100}, {block + 100, 10}};
@@ -183,8 +183,8 @@ int main(int argc, char **argv)
         many(strtoul(how, NULL, 10));
     else if (strcmp(what, "five") == 0)
         five();
-    else if (strcmp(what, "doors") == 0)
-        doors();
+    else if (strcmp(what, "entries") == 0)
+        entries();
     else if (strcmp(what, "beyond") == 0)
         beyond();
     else if (strcmp(what, "threads") == 0)

@@ -1,6 +1,6 @@
 /* Settles: a library that the program needs, or loads later, may draw in its own
  * constructor and destructor, which run when the loader likes: before the hooks'
- * own start, or after their end. Says so on descriptor 1. Blocks differ: 2^-107. */
+ * own start, or after their end. Prints a line for each on descriptor 1. Blocks differ: 2^-107. */
 #include "proof.h"
 
 static struct blocks *table;

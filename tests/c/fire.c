@@ -62,7 +62,7 @@ static void look(const unsigned char *bytes, size_t len) {
     }
 }
 
-/* Nobody had these bytes before. Lock-free: a row is claimed, then written, then shown. */
+/* These bytes are new. Lock-free: a row is claimed, then written, then shown. */
 static void keep(const unsigned char *bytes, size_t len) {
     look(bytes, len);
     for (size_t at = 0; at < len; at += len > 512 ? 256 : 16) {

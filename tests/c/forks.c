@@ -102,7 +102,7 @@ static pid_t copy(const char *how)
 }
 
 /* A child in a pid namespace of its own, whose own child gets a chosen pid:
- * a library that tells processes apart by pid takes it for its parent's twin. */
+ * a library that knows processes by their pid takes it for its parent's twin. */
 static void same_pid(void)
 {
     pid_t first = fork();

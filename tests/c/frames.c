@@ -156,8 +156,8 @@ static void run_child(pid_t child)
     CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
 }
 
-/* On the least stack that a signal frame fits on, and 2 KiB: a page that nobody
- * may touch lies below it. Nothing is left for the loader's lazy binding, which
+/* On the least stack that a signal frame fits on, and 2 KiB: a page that must not
+ * be touched lies below it. Nothing is left for the loader's lazy binding, which
  * takes more than that: this program is linked with -z now. */
 static void in_handler(size_t stack)
 {

@@ -1,7 +1,7 @@
 /* Settles: every name that libc itself serves on a stack that is off by 8 is
  * served so under the library as well. Hand-written assembly, JITs and stubs of
- * foreign-function interfaces call like that, and nobody notices: libc's thin
- * wrappers store nothing wide to their stack. Each name is called light, while it
+ * foreign-function interfaces call like that, without harm: libc's thin
+ * functions store nothing wide to their stack. Each name is called light, while it
  * moves its thread, and moved; a size at a time, each on a thread of its own.
  *
  * glibc's arc4random family needs an aligned stack itself: it is called under the

@@ -10,7 +10,7 @@
  * every STRIDE-th among the first LONGEST, after BEFORE draws: 380 lead to a refill in mode
  * `always`.
  *
- * Nobody may get zeros or what another got: fewer than 2^18 blocks of 16 bytes, odds below
+ * No draw may get zeros, or bytes that another got: fewer than 2^18 blocks of 16 bytes, odds below
  * 2^-92. */
 #include "proof.h"
 #include <pthread.h>

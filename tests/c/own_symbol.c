@@ -34,7 +34,7 @@ int main(void)
     char own[16], block[64];
     CHECK(getrandom(own, sizeof own, 0) == 16 && own[0] == 0x5a && own[15] == 0x5a);
     CHECK(calls == 1);
-    /* The other doors, over the allowance: a move, its look at /proc, refills. */
+    /* The other entries, over the allowance: a move, its look at /proc, refills. */
     for (int call = 0; call < 400; call++) {
         CHECK(syscall(SYS_getrandom, block, sizeof block, 0L) == sizeof block);
         CHECK(getentropy(block, sizeof block) == 0);

@@ -6,7 +6,7 @@
  *   policy LEN             one call of LEN bytes first: was it private?
  *   policy forgive         moved, light for a while, and back on the kernel?
  *   policy paced           served privately in ten rounds of 100 calls and 20 ms?
- *   policy mode            what ownpool_mode() says, and ownpool_fill() works
+ *   policy mode            what ownpool_mode() returns, and ownpool_fill() works
  *   policy reseeds CALLS   refills and reseeds after so many calls
  *   policy aged            reseeds before and after a pause
  */

@@ -31,7 +31,7 @@ static inline int hooked(void)
     return dlsym(RTLD_DEFAULT, "ownpool_version") != NULL;
 }
 
-/* Ends the program unless the library is there exactly if HOOKED=1 says so:
+/* Ends the program unless the library is there exactly if HOOKED=1:
  * the loader ignores a preload that it cannot load. */
 static inline void prove(void)
 {

@@ -1,4 +1,4 @@
-/* Every name of this door against the kernel's own answer to the same request, by a
+/* Every name of this entry against the kernel's own answer to the same request, by a
    system call that no library sees: results, errno, modes, flags, and every byte beside
    the result. Prints how many requests had to be served, how many may have been, and how
    many were. */

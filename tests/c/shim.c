@@ -1,5 +1,5 @@
 /* Another library that stands in front of getrandom, as several tools do: counts
- * the calls that reach it, hands them on to the next, and says how many at exit. */
+ * the calls that reach it, hands them on to the next, and prints how many at exit. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ ssize_t getrandom(void *dest, size_t len, unsigned flags)
     return next(dest, len, flags);
 }
 
-__attribute__((destructor)) static void say(void)
+__attribute__((destructor)) static void print(void)
 {
     dprintf(1, "shim %d\n", calls);
 }

@@ -29,7 +29,7 @@
  * nor what was there before (odds 2^-128 each), nor, for calls of up to 256 bytes, are
  * any 8 (fewer than 2^20 of those: 2^-43); no 16 bytes come twice, in whichever process,
  * in the call, a handler, or later (fewer than 2^22: odds below 2^-84).
- * Prints counts. Exit status 1: a check failed, and standard error says at which
+ * Prints counts. Exit status 1: a check failed, and standard error names the
  * instruction.
  */
 #define _GNU_SOURCE
@@ -97,7 +97,7 @@ __attribute__((format(printf, 1, 2), noreturn)) static void fail(const char *for
     _exit(1);
 }
 
-/* Nothing but fresh bytes, none of which anybody had before. */
+/* Nothing but fresh bytes, none of which came before. */
 static void check(const unsigned char *bytes, size_t n, const char *whose) {
     static const unsigned char zero[16];
     unsigned char old[16];

@@ -103,7 +103,7 @@ static void many(void)
 }
 
 /* Keys made before the library's constructor runs: numbers of 32 and more would
- * have to allocate in somebody's draw, so then only the first thread moves. */
+ * have to allocate within a draw, so then only the first thread moves. */
 static void early(int argc, char **argv, char **envp)
 {
     (void)argc;
@@ -171,7 +171,7 @@ static void cancel(void *how)
         CHECK(pthread_join(id, &result) == 0 && result == PTHREAD_CANCELED);
         busy(NULL);
     }
-    /* Whoever has the pages now has them alone. */
+    /* Each page has one thread now. */
     many();
 }
 

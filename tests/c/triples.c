@@ -61,7 +61,7 @@ static void make(void) {
     RAW(SYS_close, fd, 0, 0, 0, 0, 0);
     refill(PIPE), refill(SOCKET);
 }
-/* The number is urandom, and hinted; then something else, behind everybody's back. */
+/* The number is urandom, and hinted; then something else, without a hooked call. */
 static void become(int kind) {
     RAW(SYS_close, number, 0, 0, 0, 0, 0);
     if (open("/dev/urandom", O_RDONLY) != number) DIE("the number moved");
@@ -173,7 +173,7 @@ static void request(int kind, int round) {
     int error = errno;
     if (result[0] < 0 ? result[1] != -error : result[1] != result[0] || error != keep)
         DIE("request %d, %s of kind %d (fd %d), %zu bytes at %p, %d vectors, offset %ld, flags %x: %ld (%d), the kernel says %ld", round, forms[form].name, kind, in[0], n, p, count, (long)offset, flags, result[0], error, result[1]);
-    /* Random bytes differ: both are blanked where the result says that they are. */
+    /* Random bytes differ: both are blanked where the result tells that they are. */
     if (kind == URANDOM && result[0] > 0) {
         size_t left = result[0];
         for (int i = 0; left; i++) {

@@ -8,7 +8,7 @@
 #include <sys/select.h>
 
 /* One call: its result and errno, which a success must leave at 77. */
-#define SAY(call) \
+#define SHOW(call) \
     do { \
         errno = 77; \
         long long result_ = (long long)(call); \
@@ -24,46 +24,46 @@ static void arguments(void)
 {
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         printf("flags %x\n", flags[i]);
-        SAY(getrandom(room, 16, flags[i]));
-        SAY(getrandom(room, 0, flags[i]));
-        SAY(getrandom(NULL, 16, flags[i]));
-        SAY(syscall(SYS_getrandom, room, 16, flags[i]));
-        SAY(syscall(SYS_getrandom, room, 4000, flags[i]));
+        SHOW(getrandom(room, 16, flags[i]));
+        SHOW(getrandom(room, 0, flags[i]));
+        SHOW(getrandom(NULL, 16, flags[i]));
+        SHOW(syscall(SYS_getrandom, room, 16, flags[i]));
+        SHOW(syscall(SYS_getrandom, room, 4000, flags[i]));
         /* Flags are 32 bits: the kernel does not look at the upper half. */
-        SAY(syscall(SYS_getrandom, room, 16L, (long)flags[i] | 0x500000000));
+        SHOW(syscall(SYS_getrandom, room, 16L, (long)flags[i] | 0x500000000));
     }
-    SAY(syscall(SYS_getrandom, room, 16L, 0x100000000));
+    SHOW(syscall(SYS_getrandom, room, 16L, 0x100000000));
     for (int i = 0; i < 4; i++) {
         printf("pointers %d\n", i);
         for (int len = 0; len < 600; len = 2 * len + 1) {
-            SAY(getrandom(low[i], len, 0));
-            SAY(getrandom(high[i], len, 0));
-            SAY(getentropy(low[i], len));
-            SAY(getentropy(high[i], len));
-            SAY(syscall(SYS_getrandom, low[i], len, 0));
-            SAY(syscall(SYS_getrandom, high[i], len, 0));
+            SHOW(getrandom(low[i], len, 0));
+            SHOW(getrandom(high[i], len, 0));
+            SHOW(getentropy(low[i], len));
+            SHOW(getentropy(high[i], len));
+            SHOW(syscall(SYS_getrandom, low[i], len, 0));
+            SHOW(syscall(SYS_getrandom, high[i], len, 0));
         }
-        SAY(getrandom(low[i], 100000, 0));
-        SAY(getrandom(high[i], 100000, 0));
-        SAY(getrandom(low[i], SIZE_MAX, 0));
-        SAY(getrandom(low[i], (size_t)1 << 31, 0));
-        SAY(getrandom(high[i], (size_t)1 << 63, 0));
+        SHOW(getrandom(low[i], 100000, 0));
+        SHOW(getrandom(high[i], 100000, 0));
+        SHOW(getrandom(low[i], SIZE_MAX, 0));
+        SHOW(getrandom(low[i], (size_t)1 << 31, 0));
+        SHOW(getrandom(high[i], (size_t)1 << 63, 0));
     }
-    SAY(getrandom(room, 0, 0));
+    SHOW(getrandom(room, 0, 0));
     for (int len = 0; len < 260; len += 5)
-        SAY(getentropy(room, len));
-    SAY(getentropy(room, 256));
-    SAY(getentropy(room, 257));
-    SAY(getentropy(room, SIZE_MAX));
-    SAY(getentropy(NULL, 257));
+        SHOW(getentropy(room, len));
+    SHOW(getentropy(room, 256));
+    SHOW(getentropy(room, 257));
+    SHOW(getentropy(room, SIZE_MAX));
+    SHOW(getentropy(NULL, 257));
 }
 
 /* Every length from 0 to 1,100 at odd addresses: exactly those bytes are written.
  * Each length is drawn until every byte has been other than zero; a byte is zero
  * 40 times running with 2^-320. */
-static ssize_t draw(int door, void *dest, size_t len)
+static ssize_t draw(int entry, void *dest, size_t len)
 {
-    switch (door) {
+    switch (entry) {
     case 0: return getrandom(dest, len, 0);
     case 1: return syscall(SYS_getrandom, dest, len, 0L);
     case 2: return getentropy(dest, len) == 0 ? (ssize_t)len : -1;
@@ -74,8 +74,8 @@ static ssize_t draw(int door, void *dest, size_t len)
 static void lengths(void)
 {
     static unsigned char place[1100 + 200], seen[1100];
-    for (int door = 0; door < 4; door++)
-        for (size_t len = 0; len <= (door == 2 ? 256u : 1100u); len++) {
+    for (int entry = 0; entry < 4; entry++)
+        for (size_t len = 0; len <= (entry == 2 ? 256u : 1100u); len++) {
             unsigned char *dest = place + 64 + (len * 7 + 1) % 64;
             size_t missing = len;
             memset(seen, 0, len);
@@ -83,7 +83,7 @@ static void lengths(void)
                 memset(place, 0xa5, sizeof place);
                 memset(dest, 0, len);
                 errno = 77;
-                CHECK(draw(door, dest, len) == (ssize_t)len && errno == 77);
+                CHECK(draw(entry, dest, len) == (ssize_t)len && errno == 77);
                 for (unsigned char *at = place; at < place + sizeof place; at++)
                     if (at < dest || at >= dest + len)
                         CHECK(*at == 0xa5);
@@ -99,7 +99,7 @@ static void lengths(void)
 static void integers(void)
 {
     for (uint32_t bound = 0; bound < 2; bound++)
-        SAY(arc4random_uniform(bound));
+        SHOW(arc4random_uniform(bound));
     static const uint32_t bounds[] = {2, 3, 10, 256, 1000003, 1u << 31, (1u << 31) + 1, UINT32_MAX};
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
         uint32_t lowest = UINT32_MAX, highest = 0;
@@ -119,9 +119,9 @@ static void integers(void)
         none &= got;
     }
     CHECK(all == UINT32_MAX && none == 0); /* 64 bits, each stuck with 2^-199 */
-    SAY((arc4random_buf(room, 0), 0));
-    SAY((arc4random_buf(NULL, 0), 0));
-    SAY((arc4random_buf(room, sizeof room), 0));
+    SHOW((arc4random_buf(room, 0), 0));
+    SHOW((arc4random_buf(NULL, 0), 0));
+    SHOW((arc4random_buf(room, sizeof room), 0));
     puts("integers ok");
 }
 
@@ -133,8 +133,8 @@ static void other_calls(void)
     /* The sixth argument is the offset, the fifth the descriptor. */
     char *page = (char *)syscall(SYS_mmap, NULL, 4096L, (long)PROT_READ, (long)MAP_SHARED, (long)fd, 4096L);
     printf("mmap shows %.6s\n", page);
-    SAY(syscall(SYS_munmap, page, 4096L));
-    SAY(syscall(SYS_mmap, NULL, 4096L, (long)PROT_READ, (long)MAP_SHARED, (long)fd, 1L));
+    SHOW(syscall(SYS_munmap, page, 4096L));
+    SHOW(syscall(SYS_mmap, NULL, 4096L, (long)PROT_READ, (long)MAP_SHARED, (long)fd, 1L));
 
     int ends[2];
     CHECK(pipe(ends) == 0 && write(ends[1], "x", 1) == 1);
@@ -145,17 +145,17 @@ static void other_calls(void)
     sigemptyset(&none);
     struct { const sigset_t *set; size_t len; } mask = {&none, 8}, bad = {&none, 7};
     struct timespec soon = {0, 1000};
-    SAY(syscall(SYS_pselect6, (long)ends[0] + 1, &readable, NULL, NULL, &soon, &mask));
+    SHOW(syscall(SYS_pselect6, (long)ends[0] + 1, &readable, NULL, NULL, &soon, &mask));
     /* A mask of the wrong length, which only the sixth argument tells. */
-    SAY(syscall(SYS_pselect6, (long)ends[0] + 1, &readable, NULL, NULL, &soon, &bad));
-    SAY(syscall(SYS_getpid) == getpid());
-    SAY(syscall(SYS_read, (long)ends[0], room, 1L));
-    SAY(syscall(-1L));
-    SAY(syscall(100000L));
-    SAY(syscall(SYS_close, -1L));
-    SAY(syscall(SYS_lseek, (long)fd, -1L, (long)SEEK_SET));
-    SAY(syscall(SYS_prctl, 0x7fffL, 0L, 0L, 0L, 0L));
-    SAY(syscall(SYS_seccomp, 0x7fffL, 0L, NULL));
+    SHOW(syscall(SYS_pselect6, (long)ends[0] + 1, &readable, NULL, NULL, &soon, &bad));
+    SHOW(syscall(SYS_getpid) == getpid());
+    SHOW(syscall(SYS_read, (long)ends[0], room, 1L));
+    SHOW(syscall(-1L));
+    SHOW(syscall(100000L));
+    SHOW(syscall(SYS_close, -1L));
+    SHOW(syscall(SYS_lseek, (long)fd, -1L, (long)SEEK_SET));
+    SHOW(syscall(SYS_prctl, 0x7fffL, 0L, 0L, 0L, 0L));
+    SHOW(syscall(SYS_seccomp, 0x7fffL, 0L, NULL));
 }
 
 /* A raw clone onto a new stack: the child returns from syscall() by what lies on

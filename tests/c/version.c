@@ -1,4 +1,4 @@
-/* Settles: which version and which ChaCha20 backend the library says it is. */
+/* Settles: the version and the ChaCha20 backend that the library reports. */
 #include "proof.h"
 
 int main(void)

@@ -1,5 +1,5 @@
 /* A urandom that is only to be written to, on a standard descriptor: put there by
- * whoever started the program, or by dup2. Every read says EBADF. */
+ * the program that started it, or by dup2. Every read fails with EBADF. */
 #include "proof.h"
 #include <fcntl.h>
 

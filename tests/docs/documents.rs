@@ -1,4 +1,4 @@
-//! The documents say what the code says.
+//! The documents agree with the code.
 //!
 //! Settles: the table of settings in README.md is `settings::TABLE`, row by row
 //! (`UPDATE_GOLDEN=1` rewrites it between its markers); no document names a

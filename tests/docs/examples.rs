@@ -19,7 +19,7 @@ impl Examples {
         self.place.file(name)
     }
 
-    /// gcc with the header and these arguments, and the library if `with` says so.
+    /// gcc with the header and these arguments, and the library if `with` is set.
     fn build(&self, source: &Path, name: &str, arguments: &[&str], with: bool) -> PathBuf {
         let binary = self.path(name);
         let mut gcc = Command::new("gcc");
@@ -57,21 +57,21 @@ impl Examples {
 
 /// The first word of each line, if all are this many hexadecimal digits and no two are
 /// equal (by chance: 2^-100).
-fn distinct_keys(said: &str, digits: usize) -> usize {
-    let mut keys: Vec<&str> = said
+fn distinct_keys(printed: &str, digits: usize) -> usize {
+    let mut keys: Vec<&str> = printed
         .lines()
         .map(|line| line.split(' ').next().unwrap_or_default())
         .collect();
     for key in &keys {
         assert!(
             key.len() == digits && key.bytes().all(|byte| byte.is_ascii_hexdigit()),
-            "{said}"
+            "{printed}"
         );
     }
     keys.sort_unstable();
     let count = keys.len();
     keys.dedup();
-    assert_eq!(keys.len(), count, "{said}");
+    assert_eq!(keys.len(), count, "{printed}");
     count
 }
 
@@ -102,10 +102,10 @@ fn session_keys() {
 fn hammer_is_moved_on_every_thread() {
     let place = Examples::new();
     let binary = place.example("hammer", &["-std=c11", "-pthread"], false);
-    let said = succeeds(&mut place.program(&binary, &["1000", "2"]));
+    let printed = succeeds(&mut place.program(&binary, &["1000", "2"]));
     assert!(
-        said.starts_with("2 threads, 1000 calls of 16 bytes each: "),
-        "{said}"
+        printed.starts_with("2 threads, 1000 calls of 16 bytes each: "),
+        "{printed}"
     );
     let report = place.path("report");
     let binary = binary.to_str().unwrap();
@@ -147,13 +147,16 @@ fn a_plugin_by_dlopen() {
         true,
     );
     let host = place.example("plugin_host", &["-std=c11", "-pthread"], false);
-    let said = succeeds(&mut place.program(&host, &[plugin.to_str().unwrap()]));
-    let tokens: Vec<&str> = said
+    let printed = succeeds(&mut place.program(&host, &[plugin.to_str().unwrap()]));
+    let tokens: Vec<&str> = printed
         .lines()
         .filter_map(|line| line.strip_prefix("token "))
         .collect();
     assert_eq!(distinct_keys(&tokens.join("\n"), 32), 3);
-    for line in said.lines().filter_map(|line| line.strip_prefix("dice ")) {
+    for line in printed
+        .lines()
+        .filter_map(|line| line.strip_prefix("dice "))
+    {
         let dice: Vec<u8> = line.split(' ').map(|die| die.parse().unwrap()).collect();
         assert!(dice.len() == 6 && dice.iter().all(|die| (1..=6).contains(die)));
     }
@@ -181,9 +184,9 @@ fn python_by_ctypes() {
 fn speed_measures_every_row() {
     let place = Examples::new();
     let binary = place.example("speed", &["-std=c11"], true);
-    let said = succeeds(&mut place.program(&binary, &["2000"]));
-    let rows = said.lines().filter(|line| line.ends_with(" ns")).count();
-    assert_eq!(rows, 7, "{said}");
+    let printed = succeeds(&mut place.program(&binary, &["2000"]));
+    let rows = printed.lines().filter(|line| line.ends_with(" ns")).count();
+    assert_eq!(rows, 7, "{printed}");
 }
 
 /// The C text between marks of a document.
@@ -202,7 +205,7 @@ fn what_the_documents_show_compiles_and_runs() {
     let in_manual = shown("man/ownpool.3", ".SH EXAMPLES\n.nf\n", ".fi\n")
         .replace("\\&\n", "\n")
         .replace("\\e", "\\");
-    for (name, program, said) in [
+    for (name, program, printed) in [
         ("five", five_lines, "a roll of the dice: "),
         ("manual", in_manual, " of 100\n"),
     ] {
@@ -210,7 +213,7 @@ fn what_the_documents_show_compiles_and_runs() {
         std::fs::write(&source, program).unwrap();
         let binary = place.build(&source, name, &[], true);
         let printed = succeeds(&mut place.program(&binary, &[]));
-        assert!(printed.contains(said), "{printed}");
+        assert!(printed.contains(printed), "{printed}");
     }
 }
 

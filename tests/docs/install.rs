@@ -27,12 +27,12 @@ fn make(target: &str, variables: &[(&str, &str)]) -> Option<()> {
 /// Every file and link below, by its path from there, sorted.
 fn files(place: &Path) -> Vec<String> {
     let mut found = Vec::new();
-    let mut folders = vec![place.to_path_buf()];
-    while let Some(next) = folders.pop() {
+    let mut directories = vec![place.to_path_buf()];
+    while let Some(next) = directories.pop() {
         for entry in std::fs::read_dir(&next).expect("a directory") {
             let path = entry.expect("an entry").path();
             if path.is_dir() && !path.is_symlink() {
-                folders.push(path);
+                directories.push(path);
             } else {
                 let path = path.strip_prefix(place).expect("below");
                 found.push(path.to_str().expect("a plain name").to_string());
@@ -124,20 +124,20 @@ fn what_is_installed_and_that_uninstall_leaves_nothing() {
 }
 
 #[test]
-fn every_folder_can_be_chosen() {
+fn every_directory_can_be_chosen() {
     let place = Place::new();
     let at = |name: &str| place.file(name).to_str().unwrap().to_string();
-    let folders = [
+    let directories = [
         ("PREFIX", at("p")),
         ("LIBDIR", at("p/lib/x86_64-linux-gnu")),
         ("INCLUDEDIR", at("i")),
         ("MANDIR", at("m")),
     ];
-    let folders: Vec<(&str, &str)> = folders
+    let directories: Vec<(&str, &str)> = directories
         .iter()
         .map(|(name, path)| (*name, path.as_str()))
         .collect();
-    let Some(()) = make("install", &folders) else {
+    let Some(()) = make("install", &directories) else {
         return;
     };
     for name in [
@@ -148,23 +148,27 @@ fn every_folder_can_be_chosen() {
     ] {
         assert!(place.file(name).is_file(), "{name}");
     }
-    let said = std::fs::read_to_string(at("p/lib/x86_64-linux-gnu/pkgconfig/ownpool.pc")).unwrap();
-    assert!(said.contains(&format!("prefix={}\n", at("p"))), "{said}");
+    let printed =
+        std::fs::read_to_string(at("p/lib/x86_64-linux-gnu/pkgconfig/ownpool.pc")).unwrap();
     assert!(
-        said.contains("libdir=${prefix}/lib/x86_64-linux-gnu\n"),
-        "{said}"
+        printed.contains(&format!("prefix={}\n", at("p"))),
+        "{printed}"
     );
     assert!(
-        said.contains(&format!("includedir={}\n", at("i"))),
-        "{said}"
+        printed.contains("libdir=${prefix}/lib/x86_64-linux-gnu\n"),
+        "{printed}"
     );
     assert!(
-        said.contains(&format!("Version: {VERSION}\n")) && !said.contains('@'),
-        "{said}"
+        printed.contains(&format!("includedir={}\n", at("i"))),
+        "{printed}"
+    );
+    assert!(
+        printed.contains(&format!("Version: {VERSION}\n")) && !printed.contains('@'),
+        "{printed}"
     );
     // The command finds the library there, too.
     proves_itself(&place.file("p/bin/ownpool"));
-    make("uninstall", &folders).unwrap();
+    make("uninstall", &directories).unwrap();
     assert_eq!(files(place.path()), Vec::<String>::new());
 }
 
@@ -244,8 +248,8 @@ fn by_pkg_config(prefix: &Path, pkg_config: &Path) {
             .arg(&source)
             .args(flags.split_whitespace()),
     );
-    let said = succeeds(Command::new(&binary).env("LD_LIBRARY_PATH", prefix.join("lib")));
-    assert_eq!(said, format!("{VERSION} 0\n"));
+    let printed = succeeds(Command::new(&binary).env("LD_LIBRARY_PATH", prefix.join("lib")));
+    assert_eq!(printed, format!("{VERSION} 0\n"));
 }
 
 /// bash is asked what follows; the others at least take the file.
@@ -276,7 +280,7 @@ fn completions(share: &Path) {
     }
 }
 
-/// Where nothing is built, install says so and installs nothing.
+/// Where nothing is built, install fails and installs nothing.
 #[test]
 fn install_before_make_is_an_error() {
     let Some(make) = installed("make") else {

@@ -1,4 +1,4 @@
-//! What the documents, the header, the manual pages, the examples and the installed files say.
+//! The documents, the header, the manual pages, the examples and the installed files.
 
 mod documents;
 mod examples;

@@ -1,5 +1,5 @@
-//! The manual pages: they render without a warning, and `man/ownpool.3` says what
-//! `include/ownpool.h` says. That the others agree with the command's options and with the
+//! The manual pages: they render without a warning, and `man/ownpool.3` agrees with
+//! `include/ownpool.h`. That the others agree with the command's options and with the
 //! settings is settled beside those, in `src/bin/ownpool/pages.rs`.
 use ownpool_tests::support::{installed, ran, root};
 use std::path::{Path, PathBuf};

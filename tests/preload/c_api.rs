@@ -1,6 +1,6 @@
 //! The C API as C and C++ programs meet it: compiled against `include/ownpool.h` with
-//! warnings as errors, linked with `-lownpool`, run. What each settles is said at the top
-//! of `tests/c/api_*.c`.
+//! warnings as errors, linked with `-lownpool`, run. What each settles stands at the top of
+//! `tests/c/api_*.c`.
 use ownpool_tests::support::{Place, compiles, installed, library, linked, root};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -64,7 +64,7 @@ impl Api {
             .expect("the program starts")
     }
 
-    /// Runs it; it must be content. What it said.
+    /// Runs it: it must end well, and silent on standard error. Its standard output.
     fn content(&self, binary: &Path, arguments: &[&str], settings: &[(&str, &str)]) -> String {
         let output = self.run(binary, arguments, settings);
         assert!(
@@ -208,8 +208,8 @@ fn every_moment_of_a_process() {
         let binary = place.build("api_moments", language);
         for kind in KINDS {
             for mode in ["auto", "always", "vdso", "off"] {
-                let said = place.content(&binary, &[], &[("OWNPOOL_MODE", mode), kind]);
-                assert!(said.ends_with(" moments\n"), "{said}");
+                let printed = place.content(&binary, &[], &[("OWNPOOL_MODE", mode), kind]);
+                assert!(printed.ends_with(" moments\n"), "{printed}");
             }
         }
     }
@@ -226,8 +226,9 @@ fn a_mode_may_be_changed_in_the_middle_of_a_change() {
 }
 
 /// The counts of equal draws that `api_reseed` prints: u64, getrandom, fill, much.
-fn equal(said: &str) -> Vec<u64> {
-    said.split(|character: char| !character.is_ascii_digit())
+fn equal(printed: &str) -> Vec<u64> {
+    printed
+        .split(|character: char| !character.is_ascii_digit())
         .filter(|word| !word.is_empty() && *word != "64")
         .map(|word| word.parse().expect("a number"))
         .collect()
@@ -242,14 +243,17 @@ fn a_reseed_reaches_every_thread_before_its_next_byte() {
     for kind in KINDS {
         for mode in ["auto", "always", "vdso", "off"] {
             let settings = [("OWNPOOL_MODE", mode), kind];
-            let said = place.content(&binary, &["reseed"], &settings);
-            assert_eq!(equal(&said), [0, 0, 0, 0], "{settings:?}: {said}");
-            let said = place.content(&binary, &["control"], &settings);
-            let control = equal(&said);
-            assert!(control[0] > 0, "{settings:?}: nothing was put back? {said}");
+            let printed = place.content(&binary, &["reseed"], &settings);
+            assert_eq!(equal(&printed), [0, 0, 0, 0], "{settings:?}: {printed}");
+            let printed = place.content(&binary, &["control"], &settings);
+            let control = equal(&printed);
+            assert!(
+                control[0] > 0,
+                "{settings:?}: nothing was put back? {printed}"
+            );
             // What is not answered from memory that was put back cannot repeat.
             if mode == "auto" || mode == "always" {
-                assert!(control[1] > 0, "{settings:?}: {said}");
+                assert!(control[1] > 0, "{settings:?}: {printed}");
             }
         }
     }
@@ -277,24 +281,24 @@ fn integers_end_the_process_when_everything_is_refused() {
         for when in ["own", "moved"] {
             for who in INTEGERS {
                 let output = place.run(&binary, &["both", who, when], &[kind]);
-                let said = text(&output.stderr);
+                let printed = text(&output.stderr);
                 assert_eq!(
                     output.status.signal(),
                     Some(libc::SIGABRT),
-                    "{who} {when}: {said}"
+                    "{who} {when}: {printed}"
                 );
                 assert!(output.stdout.is_empty());
                 assert_eq!(
-                    said,
+                    printed,
                     "ownpool: neither getrandom nor /dev/urandom gives random bytes; ending the process\n"
                 );
             }
-            // Whoever has an error return is told.
+            // Functions with an error return report it.
             for who in ["fill", "getrandom"] {
-                let said = place.content(&binary, &["both", who, when], &[kind]);
+                let printed = place.content(&binary, &["both", who, when], &[kind]);
                 // What it wrote before the post-check failed is nothing to be used.
                 let refused = format!("{who} -1 errno {} ", libc::ENOSYS);
-                assert!(said.starts_with(&refused), "{said}");
+                assert!(printed.starts_with(&refused), "{printed}");
             }
         }
     }
@@ -307,13 +311,13 @@ fn integers_turn_to_the_device_when_getrandom_is_refused() {
     for kind in KINDS {
         for when in ["inherited", "own", "moved"] {
             for who in INTEGERS {
-                let said = place.content(&binary, &["getrandom", who, when], &[kind]);
-                assert_eq!(said, format!("{who} drew\n"), "{when}");
+                let printed = place.content(&binary, &["getrandom", who, when], &[kind]);
+                assert_eq!(printed, format!("{who} drew\n"), "{when}");
             }
-            let said = place.content(&binary, &["getrandom", "fill", when], &[kind]);
+            let printed = place.content(&binary, &["getrandom", "fill", when], &[kind]);
             assert!(
-                said.starts_with(&format!("fill -1 errno {} ", libc::ENOSYS)),
-                "{said}"
+                printed.starts_with(&format!("fill -1 errno {} ", libc::ENOSYS)),
+                "{printed}"
             );
         }
     }
@@ -326,16 +330,23 @@ fn integers_and_fills_wait_for_the_kernel() {
     for kind in KINDS {
         for when in ["inherited", "own", "moved"] {
             for who in INTEGERS {
-                let said = place.content(&binary, &["unseeded", who, when], &[kind]);
-                assert_eq!(said, format!("{who} drew\nwaited 1\n"), "{kind:?} {when}");
+                let printed = place.content(&binary, &["unseeded", who, when], &[kind]);
+                assert_eq!(
+                    printed,
+                    format!("{who} drew\nwaited 1\n"),
+                    "{kind:?} {when}"
+                );
             }
-            let said = place.content(&binary, &["unseeded", "fill", when], &[kind]);
-            assert_eq!(said, "fill 0 errno 0 bytes\nwaited 1\n", "{kind:?} {when}");
+            let printed = place.content(&binary, &["unseeded", "fill", when], &[kind]);
+            assert_eq!(
+                printed, "fill 0 errno 0 bytes\nwaited 1\n",
+                "{kind:?} {when}"
+            );
         }
     }
 }
 
-/// What a program that links the library needs at run time is said by the library itself.
+/// A program that links the library records the name that the library gives itself.
 #[test]
 fn programs_record_the_soname() {
     let Some(readelf) = installed("readelf") else {

@@ -154,9 +154,9 @@ fn a_filter_made_from_the_bare_program_is_enough() {
     );
     assert!(!tight.status().expect("it starts").success());
 
-    let said = complaint(allow().env("PRELOAD_NEXT", library()));
-    assert!(said.contains("hook present"), "{said}");
-    assert!(number_after(&said, "served") > 500, "{said}");
+    let printed = complaint(allow().env("PRELOAD_NEXT", library()));
+    assert!(printed.contains("hook present"), "{printed}");
+    assert!(number_after(&printed, "served") > 500, "{printed}");
 }
 
 #[test]
@@ -181,16 +181,16 @@ fn single_calls_may_be_forbidden_at_exec() {
             let mut command = bare(&program);
             command.args(["under", effect, &number.to_string()]);
             assert!(complaint(&mut command).contains("hook absent"));
-            let said = complaint(command.env("PRELOAD_NEXT", library()));
+            let printed = complaint(command.env("PRELOAD_NEXT", library()));
             assert!(
-                said.contains("hook present") && number_after(&said, "served") > 500,
-                "{effect} {number}: {said}"
+                printed.contains("hook present") && number_after(&printed, "served") > 500,
+                "{effect} {number}: {printed}"
             );
         }
     }
 }
 
-/// Calls that fail from some moment on, for reasons that nobody has told.
+/// Calls that fail from some moment on, without a filter that can be seen.
 #[test]
 fn unseen_filters_and_missing_things_leave_everything_to_the_kernel() {
     let place = Place::new();
@@ -232,13 +232,13 @@ fn unseen_filters_and_missing_things_leave_everything_to_the_kernel() {
             if expect == "wipe" {
                 command.env("OWNPOOL_TEST", "wipe");
             }
-            let said = complaint(command.args(arguments));
-            assert!(said.contains("hook present"), "{arguments:?}: {said}");
-            let served = number_after(&said, "served");
+            let printed = complaint(command.args(arguments));
+            assert!(printed.contains("hook present"), "{arguments:?}: {printed}");
+            let served = number_after(&printed, "served");
             if expect.is_empty() {
-                assert!(served > 400, "{arguments:?} {mode}: {said}");
+                assert!(served > 400, "{arguments:?} {mode}: {printed}");
             } else {
-                assert_eq!(served, 0, "{arguments:?} {mode}: {said}");
+                assert_eq!(served, 0, "{arguments:?} {mode}: {printed}");
             }
         }
     }

@@ -199,7 +199,7 @@ fn one_thread_is_counted_exactly() {
 #[test]
 fn every_entry_is_counted_exactly() {
     let place = Draws::new();
-    let report = place.report(&mut place.draws(&["doors"]));
+    let report = place.report(&mut place.draws(&["entries"]));
     let bytes = 701 * 16 + 307 * 17 + 211 * 18 + 103 * 4 + 11 * 19 + 13 * 300 + 7 * 110;
     let kernel_bytes = 128 * 16 + 3 * 16;
     numbers(
@@ -243,7 +243,7 @@ fn entries_add_up_in_every_mode() {
     for mode in ["auto", "always", "vdso", "observe"] {
         for test in ["", "wipe", "novdso", "kat"] {
             let _ = std::fs::remove_file(&path);
-            let mut command = place.draws(&["doors"]);
+            let mut command = place.draws(&["entries"]);
             command.env("OWNPOOL_MODE", mode).env("OWNPOOL_TEST", test);
             let report = place.report(&mut command);
             numbers(
@@ -265,7 +265,7 @@ fn entries_add_up_in_every_mode() {
                 // The four that only the kernel may judge; reads of urandom are
                 // asked about first, and served all the same.
                 ("always", _) => all - 4,
-                // Where there is a vDSO getrandom; without one, nobody is served.
+                // Where there is a vDSO getrandom; without one, the kernel answers.
                 _ if private == 0 => 0,
                 _ => all - 4,
             };
@@ -273,7 +273,7 @@ fn entries_add_up_in_every_mode() {
         }
     }
     let _ = std::fs::remove_file(&path);
-    let mut command = place.draws(&["doors"]);
+    let mut command = place.draws(&["entries"]);
     assert_eq!(succeeds(command.env("OWNPOOL_MODE", "off")), "");
     assert!(!path.exists(), "mode off counts nothing");
 }
@@ -444,7 +444,7 @@ fn a_symbolic_link_is_not_followed() {
 }
 
 #[test]
-fn a_pipe_that_nobody_reads_does_not_hang_the_program() {
+fn a_pipe_without_a_reader_does_not_hang_the_program() {
     let place = Draws::new();
     succeeds(bare(Path::new("/usr/bin/mkfifo")).arg(place.path("report")));
     assert_eq!(succeeds(&mut place.draws(&["many", "300"])), "");
@@ -530,7 +530,7 @@ fn terminal() -> (OwnedFd, OwnedFd) {
 }
 
 #[test]
-fn a_place_with_too_little_room_that_nobody_reads_does_not_hang_the_program() {
+fn too_little_room_and_no_reader_do_not_hang_the_program() {
     let place = Draws::new();
     let long = many_places(place.place.path());
     let short = support::gcc(
@@ -575,20 +575,20 @@ fn a_slow_reader_of_a_small_place_gets_the_whole_report() {
         let whole = (0..10).any(|_| {
             let (reader, writer) = make();
             let mut reader = std::fs::File::from(reader);
-            let said = std::thread::spawn(move || {
-                let mut said = Vec::new();
+            let printed = std::thread::spawn(move || {
+                let mut printed = Vec::new();
                 let mut piece = [0; 2048];
                 // A terminal gives an error at its end (EIO).
                 while let Ok(len @ 1..) = reader.read(&mut piece) {
-                    said.extend_from_slice(&piece[..len]);
+                    printed.extend_from_slice(&piece[..len]);
                     std::thread::sleep(Duration::from_millis(1));
                 }
-                said
+                printed
             });
             ends_in_time(&long, "1", writer);
-            let said = String::from_utf8(said.join().unwrap()).unwrap();
-            let report = said.lines().nth(1).unwrap_or_default();
-            assert!(said.starts_with("ownpool: "), "{said}");
+            let printed = String::from_utf8(printed.join().unwrap()).unwrap();
+            let report = printed.lines().nth(1).unwrap_or_default();
+            assert!(printed.starts_with("ownpool: "), "{printed}");
             serde_json::from_str::<Value>(report)
                 .is_ok_and(|report| report["callers"].as_array().unwrap().len() > 100)
         });
@@ -607,12 +607,12 @@ fn a_reader_of_a_small_fifo_gets_the_whole_report() {
     let whole = (0..10).any(|_| {
         let fifo = path.clone();
         let reader = std::thread::spawn(move || {
-            let mut said = String::new();
+            let mut printed = String::new();
             std::fs::File::open(fifo)
                 .unwrap()
-                .read_to_string(&mut said)
+                .read_to_string(&mut printed)
                 .unwrap();
-            said
+            printed
         });
         // Held open for writing until the program has ended, and shrunk.
         let writer = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
@@ -622,8 +622,8 @@ fn a_reader_of_a_small_fifo_gets_the_whole_report() {
         let mut command = preloaded(&long);
         assert_eq!(succeeds(command.env("OWNPOOL_STATS", &path)), "");
         drop(writer);
-        let said = reader.join().unwrap();
-        said.len() > 8192 && serde_json::from_str::<Value>(&said).is_ok()
+        let printed = reader.join().unwrap();
+        printed.len() > 8192 && serde_json::from_str::<Value>(&printed).is_ok()
     });
     assert!(whole);
 }
@@ -636,7 +636,7 @@ fn a_report_is_one_poll_and_one_write() {
     let tracer = place.place.compile("trace", &[]);
     for (program, arguments) in [(&place.draws, &["many", "300"][..]), (&long, &[])] {
         for target in ["file", "stderr"] {
-            let (out, said) = (place.path("trace.out"), place.path("said"));
+            let (out, printed) = (place.path("trace.out"), place.path("printed"));
             let mut command = bare(&tracer);
             command.arg(&out).arg(program).args(arguments);
             command
@@ -645,14 +645,14 @@ fn a_report_is_one_poll_and_one_write() {
                 .env(
                     "OWNPOOL_STATS",
                     if target == "file" {
-                        said.as_os_str()
+                        printed.as_os_str()
                     } else {
                         target.as_ref()
                     },
                 )
-                .stderr(std::fs::File::create(&said).unwrap());
+                .stderr(std::fs::File::create(&printed).unwrap());
             assert!(command.status().unwrap().success());
-            assert_eq!(reports(&said).len(), 1);
+            assert_eq!(reports(&printed).len(), 1);
             let calls = calls_in(&out);
             let at = calls
                 .iter()
@@ -676,11 +676,11 @@ fn a_report_is_one_poll_and_one_write() {
 fn standard_error_is_written_only_while_it_is_what_it_was() {
     let place = Draws::new();
     let mut command = place.draws(&["many", "300"]);
-    let said = ran(command.env("OWNPOOL_STATS", "stderr"));
-    assert_eq!((said.status, said.stdout.as_str()), (0, ""));
-    let report: Value = serde_json::from_str(&said.stderr).expect("one line");
+    let printed = ran(command.env("OWNPOOL_STATS", "stderr"));
+    assert_eq!((printed.status, printed.stdout.as_str()), (0, ""));
+    let report: Value = serde_json::from_str(&printed.stderr).expect("one line");
     numbers(&report, &[("/entries/getrandom", 300)]);
-    assert_eq!(said.stderr.matches('\n').count(), 1);
+    assert_eq!(printed.stderr.matches('\n').count(), 1);
 
     let data = place.path("data");
     let mut command = place.draws(&["datafile", data.to_str().unwrap()]);

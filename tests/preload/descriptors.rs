@@ -7,32 +7,32 @@
 //! urandom again. Random bytes are told from others with odds below 2^-64 in all.
 use ownpool_tests::support;
 use ownpool_tests::support::{
-    Place, bare, compile_c_as, number_after, preloaded, preloaded_with, says,
+    Place, bare, compile_c_as, number_after, preloaded, preloaded_with, prints,
 };
 /// Programs are built once; each mode then runs all combinations of way, kind and form.
 #[test]
-fn a_number_is_what_the_kernel_says_it_is_now() {
+fn a_number_is_what_the_kernel_has_there_now() {
     let place = Place::new();
     let descriptors = place.compile("descriptors", &["-lutil", "-ldl"]);
     let plugin = compile_c_as(place.path(), "plugin.so", "plugin", &["-shared", "-fPIC"]);
 
     // Bare first: the program is right about plain Linux, and its detector of hooks too.
-    let said = says(bare(&descriptors).arg(&plugin));
-    let combinations = said_combinations(&said);
-    assert!(said.contains("hook absent, 0 served"), "{said}");
-    assert!(combinations > 1900, "{said}");
+    let printed = prints(bare(&descriptors).arg(&plugin));
+    let combinations = combinations_in(&printed);
+    assert!(printed.contains("hook absent, 0 served"), "{printed}");
+    assert!(combinations > 1900, "{printed}");
 
     for mode in ["auto", "always", "vdso", "observe", "off"] {
-        let said = says(preloaded_with(&descriptors, &[("OWNPOOL_MODE", mode)]).arg(&plugin));
-        assert_eq!(said_combinations(&said), combinations, "{mode}: {said}");
-        assert!(said.contains("hook present"), "{mode}: {said}");
-        let served = number_after(&said, "hook present,");
+        let printed = prints(preloaded_with(&descriptors, &[("OWNPOOL_MODE", mode)]).arg(&plugin));
+        assert_eq!(combinations_in(&printed), combinations, "{mode}: {printed}");
+        assert!(printed.contains("hook present"), "{mode}: {printed}");
+        let served = number_after(&printed, "hook present,");
         // Before each change and after each return two reads are served; the program
-        // itself insists on that, wherever nobody else can have cleared the hint.
+        // checks that itself, except where another thread may have cleared the hint.
         if matches!(mode, "observe" | "off") {
             assert_eq!(served, 0, "{mode}");
         } else {
-            assert!(served >= 4 * (combinations - 12), "{mode}: {said}");
+            assert!(served >= 4 * (combinations - 12), "{mode}: {printed}");
         }
     }
 }
@@ -48,18 +48,23 @@ fn a_urandom_that_is_only_written_to_refuses() {
             .open("/dev/urandom")
             .expect("the device")
     };
-    let said = support::ran(support::bare(&program).stdin(device()));
-    assert_eq!((said.status, said.stderr), (0, "ok\n".into()));
+    let printed = support::ran(support::bare(&program).stdin(device()));
+    assert_eq!((printed.status, printed.stderr), (0, "ok\n".into()));
     for mode in ["auto", "always", "vdso", "observe"] {
         let mut command = preloaded(&program);
         command.env("OWNPOOL_MODE", mode).stdin(device());
-        let said = support::ran(&mut command);
-        assert_eq!((said.status, said.stderr), (0, "ok\n".into()), "{mode}");
+        let printed = support::ran(&mut command);
+        assert_eq!(
+            (printed.status, printed.stderr),
+            (0, "ok\n".into()),
+            "{mode}"
+        );
     }
 }
 
-fn said_combinations(said: &str) -> u64 {
-    said.split(' ')
+fn combinations_in(printed: &str) -> u64 {
+    printed
+        .split(' ')
         .next()
         .and_then(|word| word.parse().ok())
         .expect("the count of combinations")
@@ -70,16 +75,16 @@ fn said_combinations(said: &str) -> u64 {
 fn a_swap_by_another_thread_counts_from_its_end_on() {
     let place = Place::new();
     let race = place.compile("race", &["-ldl"]);
-    let said = says(bare(&race).arg("20"));
-    assert!(said.contains("hook absent, served 0"), "{said}");
+    let printed = prints(bare(&race).arg("20"));
+    assert!(printed.contains("hook absent, served 0"), "{printed}");
     for mode in ["auto", "always", "vdso"] {
-        let said = says(preloaded_with(&race, &[("OWNPOOL_MODE", mode)]).arg("60"));
-        assert!(said.contains("hook present"), "{mode}: {said}");
+        let printed = prints(preloaded_with(&race, &[("OWNPOOL_MODE", mode)]).arg("60"));
+        assert!(printed.contains("hook present"), "{mode}: {printed}");
         assert!(
-            number_after(&said, "random") > 100 && number_after(&said, "file") > 100,
-            "{mode}: {said}"
+            number_after(&printed, "random") > 100 && number_after(&printed, "file") > 100,
+            "{mode}: {printed}"
         );
-        assert!(number_after(&said, "served") > 100, "{mode}: {said}");
+        assert!(number_after(&printed, "served") > 100, "{mode}: {printed}");
     }
 }
 
@@ -94,17 +99,17 @@ fn decoys_are_what_they_are() {
             None => bare(&decoys),
             Some(mode) => preloaded_with(&decoys, &[("OWNPOOL_MODE", mode)]),
         };
-        let said = says(command.current_dir(place.path()));
+        let printed = prints(command.current_dir(place.path()));
         let (hook, serves) = match mode {
             None => ("hook absent", false),
             Some("observe") => ("hook present", false),
             Some(_) => ("hook present", true),
         };
-        assert!(said.contains(hook), "{mode:?}: {said}");
+        assert!(printed.contains(hook), "{mode:?}: {printed}");
         assert_eq!(
-            number_after(&said, "served") > 1000,
+            number_after(&printed, "served") > 1000,
             serves,
-            "{mode:?}: {said}"
+            "{mode:?}: {printed}"
         );
     }
 }

@@ -90,8 +90,8 @@ fn an_fstat_that_fails_leaves_the_descriptor_to_the_kernel() {
     }
 }
 
-/// Where the ioctl is not known, or not allowed, and fstat still says urandom, fstat
-/// alone is asked from then on, and no request is left to the kernel.
+/// Where the ioctl is not known, or not allowed, and fstat still finds urandom,
+/// fstat alone is asked from then on, and no request is left to the kernel.
 #[test]
 fn a_host_without_the_ioctl_is_asked_by_fstat() {
     let place = Place::new();
@@ -114,7 +114,7 @@ fn a_host_without_the_ioctl_is_asked_by_fstat() {
 
 /// Both questions fail at once.
 #[test]
-fn a_descriptor_that_nobody_knows_is_the_kernels() {
+fn a_descriptor_that_cannot_be_asked_about_is_the_kernels() {
     let place = Place::new();
     let program = place.compile("confinement", &["-ldl"]);
     for errno in ERRNOS {

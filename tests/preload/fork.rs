@@ -37,11 +37,11 @@ fn never_equal(how: &str) {
 fn run(program: &Path, how: &str, before: &str, kind: &[(&str, &str)]) {
     let mut command = preloaded(program);
     command.args([how, before]).envs(kind.iter().copied());
-    let said = succeeds(&mut command);
-    if said.starts_with("skipped") {
-        eprintln!("{how}: {said}");
+    let printed = succeeds(&mut command);
+    if printed.starts_with("skipped") {
+        eprintln!("{how}: {printed}");
     } else {
-        assert_eq!(said, "no repeats\n", "{how} {before} {kind:?}");
+        assert_eq!(printed, "no repeats\n", "{how} {before} {kind:?}");
     }
 }
 

@@ -5,7 +5,7 @@
 //! destructors that run after the library's own, threads with small stacks,
 //! constructors of other libraries, a malloc that draws, and a late dlopen; callers
 //! whose stack is not aligned; and that a stack can be unwound from anywhere within.
-//! `tests/c/frames.c` says its odds: 2^-105; `tests/c/misaligned.c`: 2^-87.
+//! Odds: 2^-105 (`tests/c/frames.c`), 2^-87 (`tests/c/misaligned.c`).
 use ownpool_tests::support;
 use ownpool_tests::support::{Place, bare, compile_c_as, preloaded, succeeds};
 const FRAMES: &[&str] = &[
@@ -103,11 +103,11 @@ fn callers_whose_stack_is_not_aligned() {
         for test in ["", "wipe", "novdso"] {
             let mut command = preloaded(&program);
             command.env("OWNPOOL_MODE", mode).env("OWNPOOL_TEST", test);
-            let said = succeeds(&mut command);
-            // Whether `vdso` has anything to move a thread to, the kernel says.
+            let printed = succeeds(&mut command);
+            // Whether `vdso` moves a thread depends on the kernel.
             if mode != "vdso" {
                 let moves = u8::from(mode != "observe");
-                assert_eq!(said, format!("ok, moved {moves}\n"), "{mode} {test}");
+                assert_eq!(printed, format!("ok, moved {moves}\n"), "{mode} {test}");
             }
         }
     }

@@ -1,8 +1,9 @@
 //! Nothing that threads share is written on the fast path.
 //!
-//! Read off the release library: a hook's instructions, slow paths apart, write through registers only (this thread's words, its page, the
-//! caller's memory), never to an address of the library's own; and what they read
-//! of the library's lies on cache lines that nobody writes in passing.
+//! Read off the release library: the instructions of a fast path write through registers
+//! only (this thread's words, its page, the caller's memory), never to an address of the
+//! library's own; and what they read of the library's lies on cache lines that no call
+//! writes.
 use object::{Object, ObjectSymbol};
 use ownpool_tests::support;
 use std::process::Command;
@@ -102,7 +103,7 @@ fn the_check_sees_a_write() {
 }
 
 #[test]
-fn what_fast_paths_read_lies_apart() {
+fn what_fast_paths_read_has_its_own_cache_lines() {
     let bytes = library();
     let file = object::File::parse(&*bytes).unwrap();
     for part in QUIET {

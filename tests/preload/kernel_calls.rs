@@ -4,7 +4,7 @@
 //! The model below is the library's own arithmetic written down once more: bytes left in a
 //! thread's buffer, when a seed is drawn, what a fork wipes. Its list must equal the trace,
 //! call for call. Then every call of that list is refused in turn (ENOSYS, EAGAIN, and a
-//! getrandom that gives 16 of 32 bytes and says so): the program must go on with right
+//! getrandom that gives 16 of 32 bytes, as its result tells): the program must go on with right
 //! results and strong, different bytes, which it checks itself (`tests/c/kernel_calls.c`).
 use ownpool_tests::support;
 use ownpool_tests::support::Place;
@@ -37,16 +37,16 @@ impl Kind {
 }
 
 /// Whether this kernel has the vDSO's getrandom, and with it MAP_DROPPABLE: as the library
-/// itself says.
+/// itself reports.
 fn has_vdso(program: &Path) -> bool {
     let output = Command::new(program)
         .env("LD_PRELOAD", support::library())
         .env("OWNPOOL_VERBOSE", "1")
         .output()
         .expect("the program starts");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("vdso)"), "{said}");
-    !said.contains("no vdso")
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(printed.contains("vdso)"), "{printed}");
+    !printed.contains("no vdso")
 }
 
 /// One thread as the model sees it.
@@ -205,7 +205,7 @@ fn written(call: &Call) -> Option<String> {
 }
 
 struct Calls {
-    _folder: Place,
+    _place: Place,
     program: PathBuf,
     vdso: bool,
 }
@@ -216,7 +216,7 @@ impl Calls {
         let program = place.compile("kernel_calls", &["-O2"]);
         let vdso = has_vdso(&program);
         Calls {
-            _folder: place,
+            _place: place,
             program,
             vdso,
         }

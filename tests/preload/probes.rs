@@ -1,5 +1,5 @@
 //! The static probes, read from the notes of the release library: which there are, what
-//! arguments they have, and that each stands on a `nop` that nobody pays for.
+//! arguments they have, and that each stands on a `nop`.
 //!
 //! The format is SystemTap's (sdt.h, "UserSpaceProbeImplementation"): type 3, owner
 //! "stapsdt", three addresses, then provider, name and arguments, each ending with a NUL.

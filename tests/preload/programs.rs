@@ -226,7 +226,7 @@ fn pipes_of_coreutils_go_on_as_ever() {
     );
 }
 
-/// Whether a program is installed; says so if not.
+/// Whether a program is installed; prints a line if not.
 fn is_there(name: &str) -> bool {
     let there = installed(name).is_some();
     if !there {
@@ -347,10 +347,10 @@ fn key_makers_are_left_alone() {
         command.env("OWNPOOL_VERBOSE", "1");
         let output = command.args(arguments).output().expect("it starts");
         assert!(output.status.success(), "{program}");
-        let said = String::from_utf8_lossy(&output.stderr);
+        let printed = String::from_utf8_lossy(&output.stderr);
         assert!(
-            said.contains("ownpool: ") && said.contains(" mode=off "),
-            "{said}"
+            printed.contains("ownpool: ") && printed.contains(" mode=off "),
+            "{printed}"
         );
         assert!(reports(&bench.report()).is_empty(), "{program}");
     }

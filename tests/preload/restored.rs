@@ -1,5 +1,5 @@
-//! How far a state page that was stolen, or restored with a snapshot, reaches: as far as
-//! README ("Security") says. `tests/c/restored.c` puts the page back and counts the bytes
+//! How far a state page that was stolen, or restored with a snapshot, reaches: no farther
+//! than README ("Security") promises. `tests/c/restored.c` puts the page back and counts the bytes
 //! that come twice.
 use ownpool_tests::support;
 use ownpool_tests::support::Place;
@@ -8,14 +8,14 @@ const MIB: u64 = 1 << 20;
 
 /// How many bytes of requests of `len` come twice, with one of `other` before each.
 fn twice(program: &std::path::Path, len: u64, other: u64, reseed_bytes: &str) -> u64 {
-    let said = support::succeeds(
+    let printed = support::succeeds(
         support::preloaded(program)
             .args([len.to_string(), other.to_string()])
             .env("OWNPOOL_TEST", "novdso")
             .env("OWNPOOL_MODE", "always")
             .env("OWNPOOL_RESEED_BYTES", reseed_bytes),
     );
-    said.trim().parse().expect("a number")
+    printed.trim().parse().expect("a number")
 }
 
 #[test]

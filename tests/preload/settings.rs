@@ -38,9 +38,9 @@ impl Policy {
     }
 
     /// What the program prints under these settings; it must be silent on fd 2.
-    fn says(&self, arguments: &[&str], settings: &[(&str, &str)]) -> String {
-        let said = succeeds(&mut self.policy(arguments, settings));
-        said.trim_end().to_owned()
+    fn prints(&self, arguments: &[&str], settings: &[(&str, &str)]) -> String {
+        let printed = succeeds(&mut self.policy(arguments, settings));
+        printed.trim_end().to_owned()
     }
 
     /// What the library prints under these settings, while the program goes on.
@@ -64,7 +64,7 @@ fn vdso() -> bool {
 #[test]
 fn mode() {
     let place = Policy::new();
-    let with_mode = |mode| place.says(&[], &[SLOW_LEAK, ("OWNPOOL_MODE", mode)]);
+    let with_mode = |mode| place.prints(&[], &[SLOW_LEAK, ("OWNPOOL_MODE", mode)]);
     assert_eq!(with_mode("auto"), "129");
     assert_eq!(with_mode(""), "129");
     assert_eq!(with_mode("always"), "1");
@@ -72,29 +72,32 @@ fn mode() {
     assert_eq!(with_mode("observe"), "0");
     assert_eq!(with_mode("off"), "0");
     for mode in table::Mode::ALL {
-        let said = place.says(&["mode"], &[("OWNPOOL_MODE", mode.name())]);
-        assert_eq!(said, mode.name());
+        let printed = place.prints(&["mode"], &[("OWNPOOL_MODE", mode.name())]);
+        assert_eq!(printed, mode.name());
     }
-    // Without a vDSO there is nobody to serve this mode but the kernel itself.
+    // Without a vDSO only the kernel can answer in this mode.
     let without = [("OWNPOOL_MODE", "vdso"), ("OWNPOOL_TEST", "novdso")];
-    assert_eq!(place.says(&[], &without), "0");
+    assert_eq!(place.prints(&[], &without), "0");
 }
 
 #[test]
 fn rate() {
     let place = Policy::new();
-    assert_eq!(place.says(&[], &[SLOW_LEAK]), "129");
-    assert_eq!(place.says(&[], &[("OWNPOOL_RATE", "0")]), "1");
+    assert_eq!(place.prints(&[], &[SLOW_LEAK]), "129");
+    assert_eq!(place.prints(&[], &[("OWNPOOL_RATE", "0")]), "1");
     // 100 calls cost 3,200; a pause of 20 ms leaks 10,000 bytes at the least, as
     // the coarse clock ticks every 10 ms or more often.
-    assert_eq!(place.says(&["paced"], &[("OWNPOOL_RATE", "1M")]), "kernel");
-    assert_eq!(place.says(&["paced"], &[SLOW_LEAK]), "private");
+    assert_eq!(
+        place.prints(&["paced"], &[("OWNPOOL_RATE", "1M")]),
+        "kernel"
+    );
+    assert_eq!(place.prints(&["paced"], &[SLOW_LEAK]), "private");
 }
 
 #[test]
 fn burst() {
     let place = Policy::new();
-    let with_burst = |burst| place.says(&[], &[SLOW_LEAK, ("OWNPOOL_BURST", burst)]);
+    let with_burst = |burst| place.prints(&[], &[SLOW_LEAK, ("OWNPOOL_BURST", burst)]);
     assert_eq!(with_burst("0"), "1");
     assert_eq!(with_burst("320"), "11");
     assert_eq!(with_burst("8K"), "257");
@@ -109,7 +112,7 @@ fn bulk() {
     let place = Policy::new();
     let first = |len, bulk| {
         let wide = ("OWNPOOL_BURST", "1G");
-        place.says(&[len], &[SLOW_LEAK, wide, ("OWNPOOL_BULK", bulk)])
+        place.prints(&[len], &[SLOW_LEAK, wide, ("OWNPOOL_BULK", bulk)])
     };
     assert_eq!(first("4096", ""), "kernel");
     assert_eq!(first("4097", ""), "private");
@@ -137,7 +140,7 @@ fn forgive_secs() {
         // 128,000 bytes, which take six seconds to leak.
         settings[0] = ("OWNPOOL_RATE", "20K");
         settings.push(("OWNPOOL_FORGIVE_SECS", forgive));
-        place.says(&["forgive"], &settings)
+        place.prints(&["forgive"], &settings)
     };
     assert_eq!(with("1"), "forgiven");
     assert_eq!(with("0"), "not forgiven");
@@ -150,7 +153,7 @@ fn reseed_bytes() {
     // 40,000 calls of 16 bytes are 211 refills of 3,040 bytes.
     let with = |bytes| {
         let settings = [("OWNPOOL_MODE", "always"), ("OWNPOOL_RESEED_BYTES", bytes)];
-        place.says(&["reseeds", "40000"], &settings)
+        place.prints(&["reseeds", "40000"], &settings)
     };
     assert_eq!(with("0"), "211 211");
     assert_eq!(with("1"), "211 211");
@@ -165,7 +168,7 @@ fn reseed_secs() {
     let place = Policy::new();
     let with = |secs| {
         let huge = ("OWNPOOL_RESEED_BYTES", "1G");
-        place.says(
+        place.prints(
             &["aged"],
             &[
                 ("OWNPOOL_MODE", "always"),
@@ -194,7 +197,7 @@ fn only_and_skip() {
     let moved = |settings: &[(&str, &str)]| {
         let mut settings = settings.to_vec();
         settings.push(SLOW_LEAK);
-        place.says(&[], &settings) == "129"
+        place.prints(&[], &settings) == "129"
     };
     assert!(moved(&[("OWNPOOL_ONLY", "policy")]));
     assert!(moved(&[("OWNPOOL_ONLY", "php:policy")]));
@@ -238,7 +241,7 @@ fn only_and_skip() {
         "ownpool: OWNPOOL_BURST: not a number: \"x\"; using 4096\n"
     );
     assert!(!report.exists());
-    assert_eq!(place.says(&["mode"], &settings[..1]), "off");
+    assert_eq!(place.prints(&["mode"], &settings[..1]), "off");
 }
 
 #[test]
@@ -299,7 +302,7 @@ fn verbose() {
         "no vdso) mode=observe rate=2048 burst=3 bulk=1048576 forgive_secs=4 reseed_bytes=5 \
          reseed_secs=6 stats=unset only=policy:php skip=default\n"
     );
-    // In a program that it stays out of, it says so; a path stands for its last component.
+    // In a program that is skipped, the mode is off; a path stands for its last component.
     for skip in ["policy", "gpg:/usr/bin/policy"] {
         let line = place.complains(&[("OWNPOOL_VERBOSE", "1"), ("OWNPOOL_SKIP", skip)]);
         assert!(line.contains(" mode=off rate=320 burst=4096 "), "{line}");
@@ -321,7 +324,7 @@ fn test_switches() {
         ("kat", "0"),
     ] {
         assert_eq!(
-            place.says(&[], &[SLOW_LEAK, ("OWNPOOL_TEST", test)]),
+            place.prints(&[], &[SLOW_LEAK, ("OWNPOOL_TEST", test)]),
             calls,
             "{test}"
         );
@@ -422,8 +425,8 @@ fn every_complaint_is_one_clear_line() {
             "OWNPOOL_MODE : no such setting; ignored",
         ),
     ] {
-        let said = place.complains(&[(name, value)]);
-        assert_eq!(said, format!("ownpool: {line}\n"), "{name}={value}");
+        let printed = place.complains(&[(name, value)]);
+        assert_eq!(printed, format!("ownpool: {line}\n"), "{name}={value}");
     }
     // A complaint leaves the default in force, and the other settings alone.
     let settings = [("OWNPOOL_BURST", "x"), ("OWNPOOL_BULK", "x"), SLOW_LEAK];
@@ -435,7 +438,7 @@ fn every_complaint_is_one_clear_line() {
         if ["OWNPOOL_ONLY", "OWNPOOL_SKIP", "OWNPOOL_STATS"].contains(&row.name) {
             continue;
         }
-        let said = place.complains(&[(row.name, "\u{7}?")]);
+        let printed = place.complains(&[(row.name, "\u{7}?")]);
         let default = if row.default.is_empty() {
             "nothing"
         } else {
@@ -443,7 +446,10 @@ fn every_complaint_is_one_clear_line() {
         };
         let start = format!("ownpool: {}: ", row.name);
         let end = format!(": \"??\"; using {default}\n");
-        assert!(said.starts_with(&start) && said.ends_with(&end), "{said}");
+        assert!(
+            printed.starts_with(&start) && printed.ends_with(&end),
+            "{printed}"
+        );
     }
 }
 
@@ -557,7 +563,7 @@ fn set_user_id_programs_are_left_alone() {
     }
     let place = Place::below("/tmp");
     std::fs::set_permissions(place.path(), PermissionsExt::from_mode(0o755)).unwrap();
-    // Where anybody may read it, under the name that the program asks for.
+    // Readable by every user, under the name that the program asks for.
     let library = place.file("libownpool.so.0");
     std::fs::copy(support::library(), &library).unwrap();
     let rpath = format!("-Wl,-rpath,{}", place.path().display());
@@ -576,7 +582,7 @@ fn set_user_id_programs_are_left_alone() {
     let done = ran(bare(&program).envs(settings));
     assert_eq!(done.stdout, "secure 0 mode always private 300\n");
     assert!(done.stderr.lines().count() >= 3, "{done:?}");
-    // As somebody else's, run by a third, it does not.
+    // As another user's, run by a third, it does not.
     chown(&program, Some(1), Some(1)).unwrap();
     std::fs::set_permissions(&program, PermissionsExt::from_mode(0o6755)).unwrap();
     let mut command = bare(&program);

@@ -19,8 +19,8 @@ fn step(place: &Place, library: &Path, settings: &Settings, arguments: [&str; 4]
     command.arg(name).args(arguments).env("LD_PRELOAD", library);
     command.env("OWNPOOL_MODE", "always");
     let done = ran(command.envs(settings.iter().copied()));
-    let said = format!("{settings:?} {arguments:?}: {done:?}");
-    (done, said)
+    let printed = format!("{settings:?} {arguments:?}: {done:?}");
+    (done, printed)
 }
 
 const ACTIONS: [&str; 9] = [
@@ -37,22 +37,22 @@ fn go(settings: &Settings, calls: &[(&str, &[&str], u32)]) {
             let stride = if full { 1 } else { stride };
             let offset = id() % stride;
             let arguments = [call, action, &stride.to_string(), &offset.to_string()];
-            let (done, said) = step(&place, &support::library(), settings, arguments);
-            println!("{said}");
-            assert!(done.status == 0, "{said}");
+            let (done, printed) = step(&place, &support::library(), settings, arguments);
+            println!("{printed}");
+            assert!(done.status == 0, "{printed}");
             // It went through our library, and the thing did happen.
             let count = |word| number_after(&done.stdout, word);
             let (length, inside) = (count("instructions"), count("inside"));
             let (runs, acted, nopage) = (count("runs"), count("acted"), count("nopage"));
-            assert!(inside >= 40 && inside * 10 >= length * 8, "{said}");
+            assert!(inside >= 40 && inside * 10 >= length * 8, "{printed}");
             let due = (length - 1) / u64::from(stride);
-            assert!(acted + count("skipped") + 2 >= due, "{said}");
-            assert!(acted * 50 >= runs * 49 && acted > 0, "{said}");
-            assert!(count("fast") > 0 || action.starts_with("jump"), "{said}");
+            assert!(acted + count("skipped") + 2 >= due, "{printed}");
+            assert!(acted * 50 >= runs * 49 && acted > 0, "{printed}");
+            assert!(count("fast") > 0 || action.starts_with("jump"), "{printed}");
             if action.starts_with("drop") || action == "out" {
                 // Only before the move is there nothing to drop.
-                assert!(call == "move" || nopage == 0, "{said}");
-                assert!(nopage * 2 < runs, "{said}");
+                assert!(call == "move" || nopage == 0, "{printed}");
+                assert!(nopage * 2 < runs, "{printed}");
             }
         }
     }
@@ -143,8 +143,8 @@ fn simple_libraries_are_found_out() {
         (&wiped, "drop", "zeros"),
         (&wiped, "dropdraw", ""),
     ] {
-        let (done, said) = step(&place, library, &[], ["take16", action, "1", "0"]);
+        let (done, printed) = step(&place, library, &[], ["take16", action, "1", "0"]);
         let found = done.status != 0 && done.stderr.contains(word);
-        assert!(found, "{} {said}", library.display());
+        assert!(found, "{} {printed}", library.display());
     }
 }

@@ -11,7 +11,7 @@ const KINDS: &[&[(&str, &str)]] = &[
     &[("OWNPOOL_RESEED_BYTES", "1G"), ("OWNPOOL_TEST", "novdso")],
 ];
 
-fn ends_well(what: &str, says: &str) {
+fn ends_well(what: &str, wanted: &str) {
     let place = Place::new();
     let program = place.compile("threads", &[]);
     // Without the library first: what fails there is not ours.
@@ -19,7 +19,7 @@ fn ends_well(what: &str, says: &str) {
     for kind in KINDS {
         let mut command = preloaded(&program);
         command.arg(what).envs(kind.iter().copied());
-        assert_eq!(succeeds(&mut command), says, "{what} {kind:?}");
+        assert_eq!(succeeds(&mut command), wanted, "{what} {kind:?}");
     }
 }
 
@@ -30,8 +30,8 @@ fn short_busy_threads_leave_nothing() {
     for kind in KINDS {
         let mut command = preloaded(&program);
         command.arg("churn").envs(kind.iter().copied());
-        let said = succeeds(&mut command);
-        assert!(said.ends_with("ok\n"), "{said}");
+        let printed = succeeds(&mut command);
+        assert!(printed.ends_with("ok\n"), "{printed}");
     }
 }
 

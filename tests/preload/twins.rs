@@ -2,8 +2,8 @@
 //!
 //! Settles: what a program can see of the getrandom family is the same with the
 //! library as without it, in every mode, on a thread that has been moved, for
-//! arguments that only the kernel may judge as well. The programs say themselves
-//! what chance could do to them: less than 2^-88 in all.
+//! arguments that only the kernel may judge as well. Odds of a
+//! false alarm stand in the programs: less than 2^-88 in all.
 use ownpool_tests::support;
 use ownpool_tests::support::{Place, bare, preloaded, ran, succeeds};
 use std::path::Path;
@@ -59,7 +59,7 @@ fn another_library_in_front_of_getrandom_keeps_its_place() {
     let shim = place.compile("shim", &["-shared", "-fPIC"]);
     let program = place.compile("draws", &[]);
     let (ours, theirs) = (support::library(), shim);
-    let says = |order: [&Path; 2]| {
+    let shim_sees = |order: [&Path; 2]| {
         let mut command = preloaded(&program);
         command.args(["many", "1000"]).env("OWNPOOL_RATE", "1");
         command.env(
@@ -69,7 +69,7 @@ fn another_library_in_front_of_getrandom_keeps_its_place() {
         succeeds(&mut command)
     };
     // Behind us: it is the real function, for the calls that are left to it.
-    assert_eq!(says([&ours, &theirs]), "shim 128\n");
+    assert_eq!(shim_sees([&ours, &theirs]), "shim 128\n");
     // In front of us: it sees them all, and we answer most of what it hands on.
-    assert_eq!(says([&theirs, &ours]), "shim 1000\n");
+    assert_eq!(shim_sees([&theirs, &ours]), "shim 1000\n");
 }

@@ -18,7 +18,7 @@ pub fn gcc(place: &Path, name: &str, source: &str, arguments: &[&str]) -> PathBu
     binary
 }
 
-/// Runs a compiler; fails the test, with what it says, if it does.
+/// Runs a compiler; fails the test, with its messages, if it fails.
 pub fn compiles(compiler: &mut Command) {
     let output = compiler.output().expect("the compiler is installed");
     assert!(

@@ -66,7 +66,7 @@ pub fn succeeds(command: &mut Command) -> String {
     ran.stdout
 }
 
-/// Runs it to its end; fails the test with all it said unless it ends with status 0.
+/// Runs it to its end; fails the test with all it printed unless it ends with status 0.
 pub fn succeed(command: &mut Command) -> Output {
     let output = command.output().expect("the program starts");
     assert!(
@@ -79,8 +79,8 @@ pub fn succeed(command: &mut Command) -> Output {
     output
 }
 
-/// What it says on standard output.
-pub fn says(command: &mut Command) -> String {
+/// The same; its standard output as text.
+pub fn prints(command: &mut Command) -> String {
     String::from_utf8(succeed(command).stdout).expect("text")
 }
 

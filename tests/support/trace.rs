@@ -1,5 +1,5 @@
 //! A tracer: runs a program, sees every system call of every thread and child of it,
-//! says which loaded file each was made from, and may answer any of them in the kernel's
+//! tells which loaded file each was made from, and may answer any of them in the kernel's
 //! place. By ptrace(2) and nothing else, so that a fresh machine needs no strace.
 //!
 //! The tracee's standard output and error go to files and come back whole. A run ends
@@ -48,7 +48,7 @@ impl Call {
         self.from.starts_with("libownpool.so")
     }
 
-    /// Whether the vDSO made it for somebody.
+    /// Whether the vDSO made it.
     pub fn by_vdso(&self) -> bool {
         self.from == "[vdso]"
     }
