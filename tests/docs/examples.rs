@@ -205,7 +205,7 @@ fn what_the_documents_show_compiles_and_runs() {
     let in_manual = shown("man/ownpool.3", ".SH EXAMPLES\n.nf\n", ".fi\n")
         .replace("\\&\n", "\n")
         .replace("\\e", "\\");
-    for (name, program, printed) in [
+    for (name, program, wanted) in [
         ("five", five_lines, "a roll of the dice: "),
         ("manual", in_manual, " of 100\n"),
     ] {
@@ -213,7 +213,7 @@ fn what_the_documents_show_compiles_and_runs() {
         std::fs::write(&source, program).unwrap();
         let binary = place.build(&source, name, &[], true);
         let printed = succeeds(&mut place.program(&binary, &[]));
-        assert!(printed.contains(printed), "{printed}");
+        assert!(printed.contains(wanted), "{printed}");
     }
 }
 

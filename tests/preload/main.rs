@@ -3,7 +3,9 @@
 mod c_api;
 mod confinement;
 mod counts;
+mod delivery;
 mod descriptors;
+mod draws;
 mod fd_faults;
 mod fire;
 mod fork;
