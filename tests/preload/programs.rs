@@ -3,20 +3,14 @@
 //! A program that this machine lacks is named and left out; coreutils and a C
 //! compiler are taken for granted. 16-byte blocks of what was read are all different:
 //! among 2^22 random ones two are equal with odds below 2^-84.
-use ownpool_tests::support::trace;
-use ownpool_tests::support::{Place, bare, gcc, installed, preloaded_with, succeed};
+use crate::draws::number;
+use ownpool_tests::support::{
+    Place, bare, gcc, installed, preloaded_with, reports, succeed, trace,
+};
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// The report's lines, one a process; none if nothing was drawn or judged.
-fn reports(path: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(path).unwrap_or_default();
-    text.lines()
-        .map(|line| serde_json::from_str(line).expect("each line is JSON"))
-        .collect()
-}
 
 /// A directory, and settings that report into it.
 struct Programs {
@@ -30,7 +24,7 @@ impl Programs {
         }
     }
 
-    fn report(&self) -> std::path::PathBuf {
+    fn report(&self) -> PathBuf {
         self.place.file("report")
     }
 
@@ -43,23 +37,37 @@ impl Programs {
         command
     }
 
-    /// Runs it and gives its output and the one report of a process of this name.
-    fn run(&self, command: &mut Command, name: &str) -> (Vec<u8>, Value) {
+    /// Runs it and gives its output and the reports of all its processes.
+    fn run_all(&self, command: &mut Command) -> (Vec<u8>, Vec<Value>) {
         let _ = fs::remove_file(self.report());
         let output = succeed(command).stdout;
-        let all = reports(&self.report());
-        let mut named: Vec<Value> = all
-            .iter()
-            .filter(|report| report["program"] == name)
-            .cloned()
-            .collect();
-        assert_eq!(named.len(), 1, "{command:?}: {all:?}");
-        (output, named.remove(0))
+        (output, reports(&self.report()))
     }
-}
 
-fn number(report: &Value, group: &str, field: &str) -> u64 {
-    report[group][field].as_u64().expect("a number")
+    /// The same, with the one report of a process of this name.
+    fn run(&self, command: &mut Command, name: &str) -> (Vec<u8>, Value) {
+        let (output, all) = self.run_all(command);
+        let mut named = all.iter().filter(|report| report["program"] == name);
+        match (named.next(), named.next()) {
+            (Some(report), None) => (output, report.clone()),
+            _ => panic!("{command:?}: {all:?}"),
+        }
+    }
+
+    /// dd from urandom to the file `out`.
+    fn dd(&self, mode: &str, size: &str, count: u32) -> Command {
+        let mut dd = self.command("dd", mode);
+        dd.args(["if=/dev/urandom", "of=out", "status=none"]);
+        dd.args([format!("bs={size}"), format!("count={count}")]);
+        dd
+    }
+
+    /// What dd wrote, which must be random.
+    fn assert_out_is_random(&self, len: usize) {
+        let out = fs::read(self.place.file("out")).expect("the output");
+        assert_eq!(out.len(), len);
+        assert_random(&out);
+    }
 }
 
 /// Every 16-byte block at a multiple of 64 is different from every other.
@@ -75,61 +83,35 @@ fn assert_random(bytes: &[u8]) {
     assert!(blocks.first() != Some(&0), "a block of zeros");
 }
 
+fn all_bytes(report: &Value) -> u64 {
+    number(report, "/kernel/bytes") + number(report, "/private/bytes")
+}
+
 /// All bytes are counted, and those over the allowance were answered privately.
 fn assert_counts(report: &Value, bytes: u64, calls: u64, private_calls: u64) {
-    assert_eq!(
-        number(report, "kernel", "bytes") + number(report, "private", "bytes"),
-        bytes,
-        "{report}"
-    );
-    assert_eq!(number(report, "entries", "read"), calls, "{report}");
-    assert_eq!(
-        number(report, "private", "calls"),
-        private_calls,
-        "{report}"
-    );
+    assert_eq!(all_bytes(report), bytes, "{report}");
+    assert_eq!(number(report, "/entries/read"), calls, "{report}");
+    assert_eq!(number(report, "/private/calls"), private_calls, "{report}");
+}
+
+/// What `observe` would have moved: threads, calls, bytes.
+fn would_move(report: &Value) -> [u64; 3] {
+    ["threads", "calls", "bytes"].map(|what| number(report, &format!("/would_move/{what}")))
 }
 
 #[test]
 fn dd_in_bulk() {
     let bench = Programs::new();
     for (mode, private) in [("auto", 64), ("always", 64), ("vdso", 64), ("observe", 0)] {
-        let mut dd = bench.command("dd", mode);
-        dd.args([
-            "if=/dev/urandom",
-            "of=out",
-            "bs=1M",
-            "count=64",
-            "status=none",
-        ]);
-        let (_, report) = bench.run(&mut dd, "dd");
+        let (_, report) = bench.run(&mut bench.dd(mode, "1M", 64), "dd");
         assert_counts(&report, 64 << 20, 64, private);
-        let would = (
-            number(&report, "would_move", "threads"),
-            number(&report, "would_move", "calls"),
-            number(&report, "would_move", "bytes"),
-        );
-        let expect = if mode == "observe" {
-            (1, 64, 64 << 20)
-        } else {
-            (0, 0, 0)
-        };
-        assert_eq!(would, expect, "{mode}: {report}");
-        let out = fs::read(bench.place.file("out")).expect("the output");
-        assert_eq!(out.len(), 64 << 20);
-        assert_random(&out);
+        let observed = [1, 64, 64 << 20];
+        let wanted = if mode == "observe" { observed } else { [0; 3] };
+        assert_eq!(would_move(&report), wanted, "{mode}: {report}");
+        bench.assert_out_is_random(64 << 20);
     }
-    let mut dd = bench.command("dd", "off");
-    dd.args([
-        "if=/dev/urandom",
-        "of=out",
-        "bs=1M",
-        "count=1",
-        "status=none",
-    ]);
-    let _ = fs::remove_file(bench.report());
-    succeed(&mut dd);
-    assert!(reports(&bench.report()).is_empty());
+    let (_, all) = bench.run_all(&mut bench.dd("off", "1M", 1));
+    assert!(all.is_empty());
 }
 
 /// dd reads standard input, where dup2 has put the device.
@@ -138,32 +120,15 @@ fn dd_in_small_blocks_is_judged_call_by_call() {
     let bench = Programs::new();
     // A burst of 4,096 bytes holds 128 calls of at most 32.
     for (mode, private) in [("auto", 5000 - 128), ("always", 5000), ("vdso", 5000)] {
-        let mut dd = bench.command("dd", mode);
-        dd.args([
-            "if=/dev/urandom",
-            "of=out",
-            "bs=16",
-            "count=5000",
-            "status=none",
-        ]);
-        let (_, report) = bench.run(&mut dd, "dd");
+        let (_, report) = bench.run(&mut bench.dd(mode, "16", 5000), "dd");
         assert_counts(&report, 80_000, 5000, private);
-        assert_random(&fs::read(bench.place.file("out")).expect("the output"));
+        bench.assert_out_is_random(80_000);
     }
     // What would move is what does.
-    let mut dd = bench.command("dd", "observe");
-    dd.args([
-        "if=/dev/urandom",
-        "of=out",
-        "bs=16",
-        "count=5000",
-        "status=none",
-    ]);
-    let (_, report) = bench.run(&mut dd, "dd");
+    let (_, report) = bench.run(&mut bench.dd("observe", "16", 5000), "dd");
     assert_counts(&report, 80_000, 5000, 0);
-    assert_eq!(number(&report, "would_move", "threads"), 1);
-    assert_eq!(number(&report, "would_move", "calls"), 5000 - 128);
-    assert_eq!(number(&report, "would_move", "bytes"), (5000 - 128) * 16);
+    let heavy = 5000 - 128;
+    assert_eq!(would_move(&report), [1, heavy, heavy * 16]);
 }
 
 #[test]
@@ -175,11 +140,9 @@ fn head_gives_what_was_asked_for_and_counts_it() {
         let (out, report) = bench.run(&mut head, "head");
         assert_eq!(out.len() as u64, size);
         assert_random(&out);
-        let counted = number(&report, "kernel", "bytes") + number(&report, "private", "bytes");
-        assert_eq!(counted, size, "{report}");
-        if size > 1 << 20 {
-            assert!(number(&report, "private", "bytes") > size / 2, "{report}");
-        }
+        assert_eq!(all_bytes(&report), size, "{report}");
+        let private = number(&report, "/private/bytes");
+        assert!(size <= 1 << 20 || private > size / 2, "{report}");
     }
 }
 
@@ -197,11 +160,9 @@ fn pipes_of_coreutils_go_on_as_ever() {
     assert_eq!(hex.len(), 200_000);
     assert_random(&hex);
     let shuffled = String::from_utf8(sh("seq 100000 | shuf --random-source=/dev/urandom"));
-    let mut lines: Vec<u32> = shuffled
-        .expect("text")
-        .lines()
-        .map(|line| line.parse().expect("a number"))
-        .collect();
+    let lines = shuffled.expect("text");
+    let lines = lines.lines().map(|line| line.parse().expect("a number"));
+    let mut lines: Vec<u32> = lines.collect();
     assert!(!lines.is_sorted());
     lines.sort_unstable();
     assert!(lines.into_iter().eq(1..=100_000));
@@ -210,20 +171,14 @@ fn pipes_of_coreutils_go_on_as_ever() {
         "printf file > f; exec 0</dev/urandom; head -c 9000 | wc -c; \
                       exec 0<f; cat; echo; exec 0</dev/urandom; head -c 16 | wc -c; echo pipe | cat",
     );
-    assert_eq!(
-        String::from_utf8_lossy(&swapped)
-            .split_whitespace()
-            .collect::<Vec<_>>(),
-        ["9000", "file", "16", "pipe"]
-    );
+    let swapped = String::from_utf8_lossy(&swapped);
+    let words: Vec<&str> = swapped.split_whitespace().collect();
+    assert_eq!(words, ["9000", "file", "16", "pipe"]);
     // tr dies of SIGPIPE and reports nothing; head lives.
     let heads = reports(&bench.report());
-    assert!(
-        heads
-            .iter()
-            .any(|report| report["program"] == "head" && number(report, "private", "bytes") == 9000),
-        "{heads:?}"
-    );
+    let is_whole =
+        |report: &Value| report["program"] == "head" && number(report, "/private/bytes") == 9000;
+    assert!(heads.iter().any(is_whole), "{heads:?}");
 }
 
 /// Whether a program is installed; prints a line if not.
@@ -251,9 +206,9 @@ fn perl_reads_unbuffered() {
     assert_eq!(out.len(), 96_000);
     assert_random(&out);
     // perl may draw a seed of its own from the device, in one read or two.
-    let all = number(&report, "entries", "read");
+    let all = number(&report, "/entries/read");
     assert!((3000..=3002).contains(&all), "{report}");
-    assert_eq!(number(&report, "private", "calls"), all - 128, "{report}");
+    assert_eq!(number(&report, "/private/calls"), all - 128, "{report}");
 }
 
 #[test]
@@ -273,17 +228,13 @@ fn python_reads_unbuffered() {
         sys.stdout.buffer.write(b''.join(out))";
     let mut command = bench.command("python3", "always");
     command.args(["-c", python, "script"]);
-    let _ = fs::remove_file(bench.report());
-    let out = succeed(&mut command).stdout;
+    let (out, all) = bench.run_all(&mut command);
     assert_eq!(out.len(), 96_128);
     assert_random(&out);
-    let all = reports(&bench.report());
-    assert!(
-        all.iter()
-            .any(|report| number(report, "entries", "read") == 3002
-                && number(report, "private", "bytes") >= 96_164),
-        "{all:?}"
-    );
+    let is_whole = |report: &Value| {
+        number(report, "/entries/read") == 3002 && number(report, "/private/bytes") >= 96_164
+    };
+    assert!(all.iter().any(is_whole), "{all:?}");
 }
 
 #[test]
@@ -307,23 +258,18 @@ fn cpp_streams_and_random_device() {
     )
     .expect("a source");
     let program = bench.place.file("streams");
-    succeed(
-        Command::new(compiler)
-            .arg("-O1")
-            .arg("-o")
-            .arg(&program)
-            .arg(&source),
-    );
+    let mut compile = Command::new(compiler);
+    succeed(compile.args(["-O1", "-o"]).args([&program, &source]));
     let mut command = bench.command(program.to_str().expect("text"), "auto");
     let (out, report) = bench.run(&mut command, "streams");
     assert_eq!(out.len(), 1_160_000);
     assert_random(&out);
     // random_device reads 4 bytes a call, by read(2), also where it opened with fopen.
     assert!(
-        number(&report, "private", "calls") >= 40_000 - 128,
+        number(&report, "/private/calls") >= 40_000 - 128,
         "{report}"
     );
-    assert!(number(&report, "private", "bytes") > 1_000_000, "{report}");
+    assert!(number(&report, "/private/bytes") > 1_000_000, "{report}");
 }
 
 /// Makers of long-lived keys stay with the kernel.
@@ -361,7 +307,7 @@ fn key_makers_are_left_alone() {
             .env("OWNPOOL_SKIP", "")
             .args(["rand", "-hex", "100000"]);
         let (_, report) = bench.run(&mut command, "openssl");
-        assert!(number(&report, "private", "bytes") > 0, "{report}");
+        assert!(number(&report, "/private/bytes") > 0, "{report}");
     }
 }
 
@@ -410,15 +356,11 @@ fn the_other_random_device_is_the_kernels() {
     let bench = Programs::new();
     for mode in ["auto", "always", "vdso"] {
         for size in ["16", "2000", "8192"] {
-            let mut dd = bench.command("dd", mode);
-            dd.args(["if=/dev/random", "of=out", "count=600", "status=none"]);
-            dd.arg(format!("bs={size}"));
-            let _ = fs::remove_file(bench.report());
-            succeed(&mut dd);
-            let all = reports(&bench.report());
+            let mut dd = bench.dd(mode, size, 600);
+            let (_, all) = bench.run_all(dd.arg("if=/dev/random"));
             assert!(
                 all.iter()
-                    .all(|report| number(report, "private", "calls") == 0),
+                    .all(|report| number(report, "/private/calls") == 0),
                 "{all:?}"
             );
             if !is_there("perl") {
@@ -430,12 +372,10 @@ fn the_other_random_device_is_the_kernels() {
             let script = format!(
                 "open(my $r, '<', '/dev/random') or die; my $b; for (1..600) {{ sysread($r, $b, {size}) == {size} or die }}"
             );
-            let _ = fs::remove_file(bench.report());
-            succeed(perl.args(["-e", &script]));
-            let all = reports(&bench.report());
+            let (_, all) = bench.run_all(perl.args(["-e", &script]));
             assert!(
                 all.iter()
-                    .all(|report| number(report, "private", "bytes") <= 8),
+                    .all(|report| number(report, "/private/bytes") <= 8),
                 "{all:?}"
             );
         }
@@ -447,5 +387,5 @@ fn the_other_random_device_is_the_kernels() {
     let mut perl = bench.command("perl", "always");
     let script = "open(my $r, '<', '/dev/urandom') or die; my $b; for (1..600) { sysread($r, $b, 16) == 16 or die }";
     let (_, report) = bench.run(perl.args(["-e", script]), "perl");
-    assert!(number(&report, "private", "calls") >= 600, "{report}");
+    assert!(number(&report, "/private/calls") >= 600, "{report}");
 }
