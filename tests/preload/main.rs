@@ -1,6 +1,7 @@
 //! The library: programs under it, and the compiled library itself.
 
 mod c_api;
+mod complaints;
 mod confinement;
 mod counts;
 mod delivery;

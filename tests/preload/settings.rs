@@ -1,35 +1,32 @@
 //! Every setting, end to end, through the environment.
 //!
-//! Settles: what each setting changes; the exact line for every value that is not
-//! taken; that hostile values, no environment at all, and set-user-id programs do
-//! no harm; and that valid settings are silent.
+//! Settles: what each setting changes; and that no environment at all, set-user-id
+//! programs and hosts in FIPS mode do no harm.
 //!
 //! Nothing here depends on chance. Where time plays a part, a slow machine can
 //! only make a thread lighter, and the limits leave it seconds.
-use ownpool_tests::support;
-use ownpool_tests::support::{Place, bare, compile_c_as, preloaded, ran, reports, succeeds};
+use ownpool_core::settings as table;
+use ownpool_tests::support::{self, Place, bare, compile_c_as, preloaded, ran, reports, succeeds};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use ownpool_core::settings as table;
-
-struct Policy {
-    place: Place,
-    policy: PathBuf,
+pub(crate) struct Policy {
+    pub(crate) place: Place,
+    pub(crate) policy: PathBuf,
 }
 
 impl Policy {
-    fn new() -> Policy {
+    pub(crate) fn new() -> Policy {
         let place = Place::new();
         let policy = place.compile("policy", &[]);
         Policy { place, policy }
     }
 
-    fn policy(&self, arguments: &[&str], settings: &[(&str, &str)]) -> Command {
+    pub(crate) fn policy(&self, arguments: &[&str], settings: &[(&str, &str)]) -> Command {
         let mut command = preloaded(&self.policy);
         // A report with a relative path must not end up in the project.
         command.current_dir(self.place.path());
@@ -38,13 +35,13 @@ impl Policy {
     }
 
     /// What the program prints under these settings; it must be silent on fd 2.
-    fn prints(&self, arguments: &[&str], settings: &[(&str, &str)]) -> String {
+    pub(crate) fn prints(&self, arguments: &[&str], settings: &[(&str, &str)]) -> String {
         let printed = succeeds(&mut self.policy(arguments, settings));
         printed.trim_end().to_owned()
     }
 
     /// What the library prints under these settings, while the program goes on.
-    fn complains(&self, settings: &[(&str, &str)]) -> String {
+    pub(crate) fn complains(&self, settings: &[(&str, &str)]) -> String {
         let done = ran(&mut self.policy(&[], settings));
         assert_eq!(done.status, 0, "{done:?}");
         done.stderr
@@ -52,7 +49,7 @@ impl Policy {
 }
 
 /// Half a minute leaks less than one call's cost.
-const SLOW_LEAK: (&str, &str) = ("OWNPOOL_RATE", "1");
+pub(crate) const SLOW_LEAK: (&str, &str) = ("OWNPOOL_RATE", "1");
 
 fn vdso() -> bool {
     let place = Policy::new();
@@ -128,18 +125,13 @@ fn bulk() {
 #[test]
 fn forgive_secs() {
     let place = Policy::new();
-    // Ten calls every 10 ms are 16,000 bytes a second: light at this rate.
-    let light = [
-        ("OWNPOOL_RATE", "1M"),
-        ("OWNPOOL_BURST", "4K"),
-        ("OWNPOOL_BULK", "4K"),
-    ];
+    // Ten calls every 10 ms are 16,000 bytes a second: light at this rate. Moved by the
+    // first bytes all the same: 4,000 calls at once cost 128,000 bytes, which take six
+    // seconds to leak.
+    let (burst, bulk) = (("OWNPOOL_BURST", "4K"), ("OWNPOOL_BULK", "4K"));
     let with = |forgive| {
-        let mut settings = light.to_vec();
-        // Moved by the first bytes, whatever the rate: 4,000 calls at once cost
-        // 128,000 bytes, which take six seconds to leak.
-        settings[0] = ("OWNPOOL_RATE", "20K");
-        settings.push(("OWNPOOL_FORGIVE_SECS", forgive));
+        let forgive = ("OWNPOOL_FORGIVE_SECS", forgive);
+        let settings = [("OWNPOOL_RATE", "20K"), burst, bulk, forgive];
         place.prints(&["forgive"], &settings)
     };
     assert_eq!(with("1"), "forgiven");
@@ -167,26 +159,17 @@ fn reseed_bytes() {
 fn reseed_secs() {
     let place = Policy::new();
     let with = |secs| {
-        let huge = ("OWNPOOL_RESEED_BYTES", "1G");
-        place.prints(
-            &["aged"],
-            &[
-                ("OWNPOOL_MODE", "always"),
-                huge,
-                ("OWNPOOL_RESEED_SECS", secs),
-            ],
-        )
+        let mode = ("OWNPOOL_MODE", "always");
+        let bytes = ("OWNPOOL_RESEED_BYTES", "1G");
+        place.prints(&["aged"], &[mode, bytes, ("OWNPOOL_RESEED_SECS", secs)])
     };
     assert_eq!(with("300"), "1 1");
     // Once more after the pause; more often only if the machine stood still.
-    let once: Vec<u32> = with("1")
-        .split(' ')
-        .map(|count| count.parse().unwrap())
-        .collect();
-    assert!(
-        once[0] < 4 && (once[0] + 1..once[0] + 3).contains(&once[1]),
-        "{once:?}"
-    );
+    let once = with("1");
+    let (refills, reseeds) = once.split_once(' ').unwrap();
+    let [refills, reseeds] = [refills, reseeds].map(|count| count.parse::<u32>().unwrap());
+    let seldom = (refills + 1..refills + 3).contains(&reseeds);
+    assert!(refills < 4 && seldom, "{once:?}");
     // At every refill: 11 before the pause, and one or two after it.
     assert_eq!(with("0"), "11 12");
 }
@@ -194,38 +177,37 @@ fn reseed_secs() {
 #[test]
 fn only_and_skip() {
     let place = Policy::new();
-    let moved = |settings: &[(&str, &str)]| {
-        let mut settings = settings.to_vec();
-        settings.push(SLOW_LEAK);
-        place.prints(&[], &settings) == "129"
-    };
-    assert!(moved(&[("OWNPOOL_ONLY", "policy")]));
-    assert!(moved(&[("OWNPOOL_ONLY", "php:policy")]));
-    assert!(moved(&[("OWNPOOL_ONLY", "")]));
-    assert!(!moved(&[("OWNPOOL_ONLY", "php")]));
-    assert!(!moved(&[("OWNPOOL_SKIP", "policy")]));
-    assert!(!moved(&[("OWNPOOL_SKIP", "a::policy:b")]));
-    assert!(moved(&[("OWNPOOL_SKIP", "polic:policyy:policy/:")]));
-    assert!(!moved(&[
-        ("OWNPOOL_ONLY", "policy"),
-        ("OWNPOOL_SKIP", "policy")
-    ]));
+    let moved =
+        |settings: &[(&str, &str)]| place.prints(&[], &[settings, &[SLOW_LEAK]].concat()) == "129";
+    for (only, is_moved) in [
+        ("policy", true),
+        ("php:policy", true),
+        ("", true),
+        ("php", false),
+    ] {
+        assert_eq!(moved(&[("OWNPOOL_ONLY", only)]), is_moved, "{only}");
+    }
+    for (skip, is_moved) in [
+        ("policy", false),
+        ("a::policy:b", false),
+        ("polic:policyy:policy/:", true),
+    ] {
+        assert_eq!(moved(&[("OWNPOOL_SKIP", skip)]), is_moved, "{skip}");
+    }
+    let both = [("OWNPOOL_ONLY", "policy"), ("OWNPOOL_SKIP", "policy")];
+    assert!(!moved(&both));
     // By the name that the program is called by, and by that of its file.
-    let mut command = place.policy(&[], &[SLOW_LEAK, ("OWNPOOL_ONLY", "other")]);
-    assert_eq!(succeeds(command.arg0("/some/where/other")), "129\n");
-    let mut command = place.policy(&[], &[SLOW_LEAK, ("OWNPOOL_ONLY", "policy")]);
-    assert_eq!(succeeds(command.arg0("other")), "129\n");
+    for (only, name) in [("other", "/some/where/other"), ("policy", "other")] {
+        let mut command = place.policy(&[], &[SLOW_LEAK, ("OWNPOOL_ONLY", only)]);
+        assert_eq!(succeeds(command.arg0(name)), "129\n");
+    }
     // Makers of long-lived keys are skipped as it comes; another list replaces theirs.
     for name in table::Settings::DEFAULT.skip.split(|byte| *byte == b':') {
         let name = String::from_utf8_lossy(name);
         let keys = compile_c_as(place.place.path(), &name, "policy", &[]);
-        assert_eq!(
-            succeeds(preloaded(&keys).env("OWNPOOL_RATE", "1")),
-            "0\n",
-            "{name}"
-        );
         let mut command = preloaded(&keys);
-        command.env("OWNPOOL_RATE", "1").env("OWNPOOL_SKIP", "");
+        assert_eq!(succeeds(command.env("OWNPOOL_RATE", "1")), "0\n", "{name}");
+        command.env("OWNPOOL_SKIP", "");
         assert_eq!(succeeds(&mut command), "129\n", "{name}");
     }
     // A program that is skipped complains of nonsense all the same, writes no
@@ -251,7 +233,7 @@ fn stats() {
     let with = |target: &Path| {
         let mut command = place.policy(&[], &[SLOW_LEAK]);
         command.env("OWNPOOL_STATS", target);
-        let child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+        let child = command.stdout(Stdio::null()).spawn().unwrap();
         let pid = child.id();
         assert!(child.wait_with_output().unwrap().status.success());
         pid
@@ -263,17 +245,15 @@ fn stats() {
     let pid = with(&path("a%p-%n.%%p%x%"));
     assert_eq!(reports(&path(&format!("a{pid}-policy.%p%x%"))).len(), 1);
     // The longest path that is taken, a name of 200 bytes in a deep directory.
-    let deep = (0..3).fold(place.place.path().to_path_buf(), |deep, _| {
-        deep.join("d".repeat(200))
-    });
+    let top = place.place.path().to_path_buf();
+    let deep = (0..3).fold(top, |deep, _| deep.join("d".repeat(200)));
     std::fs::create_dir_all(&deep).unwrap();
     let longest = deep.join("r".repeat(200));
     with(&longest);
     assert_eq!(reports(&longest).len(), 1);
     // What is not UTF-8 is a path all the same.
-    let odd = place
-        .place
-        .file(OsString::from_vec(b"odd\xff \"name".to_vec()));
+    let odd = OsString::from_vec(b"odd\xff \"name".to_vec());
+    let odd = place.place.file(odd);
     with(&odd);
     assert_eq!(reports(&odd).len(), 1);
 }
@@ -306,10 +286,8 @@ fn verbose() {
     for skip in ["policy", "gpg:/usr/bin/policy"] {
         let line = place.complains(&[("OWNPOOL_VERBOSE", "1"), ("OWNPOOL_SKIP", skip)]);
         assert!(line.contains(" mode=off rate=320 burst=4096 "), "{line}");
-        assert!(
-            line.ends_with(&format!(" only=unset skip={skip}\n")),
-            "{line}"
-        );
+        let end = format!(" only=unset skip={skip}\n");
+        assert!(line.ends_with(&end), "{line}");
     }
     assert_eq!(place.complains(&[("OWNPOOL_VERBOSE", "0")]), "");
 }
@@ -317,217 +295,11 @@ fn verbose() {
 #[test]
 fn test_switches() {
     let place = Policy::new();
-    for (test, calls) in [
-        ("wipe", "129"),
-        ("novdso", "129"),
-        ("wipe,novdso", "129"),
-        ("kat", "0"),
-    ] {
-        assert_eq!(
-            place.prints(&[], &[SLOW_LEAK, ("OWNPOOL_TEST", test)]),
-            calls,
-            "{test}"
-        );
+    let moved = ["wipe", "novdso", "wipe,novdso"].map(|test| (test, "129"));
+    for (test, calls) in moved.into_iter().chain([("kat", "0")]) {
+        let settings = [SLOW_LEAK, ("OWNPOOL_TEST", test)];
+        assert_eq!(place.prints(&[], &settings), calls, "{test}");
     }
-}
-
-#[test]
-fn every_complaint_is_one_clear_line() {
-    let place = Policy::new();
-    let digits = "9".repeat(60);
-    for (name, value, line) in [
-        (
-            "OWNPOOL_MODE",
-            "fast",
-            "OWNPOOL_MODE: not a mode: \"fast\"; using auto",
-        ),
-        (
-            "OWNPOOL_MODE",
-            "Auto",
-            "OWNPOOL_MODE: not a mode: \"Auto\"; using auto",
-        ),
-        (
-            "OWNPOOL_RATE",
-            "fast",
-            "OWNPOOL_RATE: not a number: \"fast\"; using 320",
-        ),
-        (
-            "OWNPOOL_RATE",
-            "-1",
-            "OWNPOOL_RATE: not a number: \"-1\"; using 320",
-        ),
-        (
-            "OWNPOOL_BURST",
-            "4KB",
-            "OWNPOOL_BURST: not a number: \"4KB\"; using 4096",
-        ),
-        (
-            "OWNPOOL_BURST",
-            "K",
-            "OWNPOOL_BURST: not a number: \"K\"; using 4096",
-        ),
-        (
-            "OWNPOOL_BULK",
-            "0x10",
-            "OWNPOOL_BULK: not a number: \"0x10\"; using 4096",
-        ),
-        (
-            "OWNPOOL_BULK",
-            "9223372036854775808",
-            "OWNPOOL_BULK: too large: \"9223372036854775808\"; using 4096",
-        ),
-        (
-            "OWNPOOL_FORGIVE_SECS",
-            "1K",
-            "OWNPOOL_FORGIVE_SECS: not a number: \"1K\"; using 0",
-        ),
-        (
-            "OWNPOOL_RESEED_BYTES",
-            &digits,
-            &format!(
-                "OWNPOOL_RESEED_BYTES: too large: \"{}...\"; using 0",
-                &digits[..40]
-            ),
-        ),
-        (
-            "OWNPOOL_RESEED_SECS",
-            "1.5",
-            "OWNPOOL_RESEED_SECS: not a number: \"1.5\"; using 300",
-        ),
-        (
-            "OWNPOOL_VERBOSE",
-            "yes",
-            "OWNPOOL_VERBOSE: neither 0 nor 1: \"yes\"; using 0",
-        ),
-        (
-            "OWNPOOL_TEST",
-            "wipe,nonsense",
-            "OWNPOOL_TEST: not a test switch: \"wipe,nonsense\"; using nothing",
-        ),
-        (
-            "OWNPOOL_STATS",
-            &"/x".repeat(600),
-            &format!(
-                "OWNPOOL_STATS: too long: \"{}...\"; using nothing",
-                "/x".repeat(20)
-            ),
-        ),
-        ("OWNPOOL_FOO", "1", "OWNPOOL_FOO: no such setting; ignored"),
-        ("OWNPOOL_", "", "OWNPOOL_: no such setting; ignored"),
-        (
-            "OWNPOOL_rate",
-            "5",
-            "OWNPOOL_rate: no such setting; ignored",
-        ),
-        (
-            "OWNPOOL_MODE ",
-            "off",
-            "OWNPOOL_MODE : no such setting; ignored",
-        ),
-    ] {
-        let printed = place.complains(&[(name, value)]);
-        assert_eq!(printed, format!("ownpool: {line}\n"), "{name}={value}");
-    }
-    // A complaint leaves the default in force, and the other settings alone.
-    let settings = [("OWNPOOL_BURST", "x"), ("OWNPOOL_BULK", "x"), SLOW_LEAK];
-    let done = ran(&mut place.policy(&[], &settings));
-    assert_eq!((done.status, done.stdout.as_str()), (0, "129\n"));
-    assert_eq!(done.stderr.lines().count(), 2, "{done:?}");
-    // Every row of the table but the lists of names, for which any text will do.
-    for row in table::TABLE {
-        if ["OWNPOOL_ONLY", "OWNPOOL_SKIP", "OWNPOOL_STATS"].contains(&row.name) {
-            continue;
-        }
-        let printed = place.complains(&[(row.name, "\u{7}?")]);
-        let default = if row.default.is_empty() {
-            "nothing"
-        } else {
-            row.default
-        };
-        let start = format!("ownpool: {}: ", row.name);
-        let end = format!(": \"??\"; using {default}\n");
-        assert!(
-            printed.starts_with(&start) && printed.ends_with(&end),
-            "{printed}"
-        );
-    }
-}
-
-#[test]
-fn names_that_are_not_ours_are_not_looked_at() {
-    let place = Policy::new();
-    for name in [
-        "OWNPOOL",
-        "OWNPOOLX_RATE",
-        "XOWNPOOL_RATE",
-        "ownpool_rate",
-        "OWNPOO_",
-    ] {
-        assert_eq!(place.complains(&[(name, "nonsense")]), "", "{name}");
-    }
-}
-
-#[test]
-fn valid_settings_are_silent() {
-    let place = Policy::new();
-    for row in table::TABLE {
-        assert_eq!(
-            place.complains(&[(row.name, row.default)]),
-            "",
-            "{}",
-            row.name
-        );
-        assert_eq!(place.complains(&[(row.name, "")]), "", "{} empty", row.name);
-    }
-}
-
-#[test]
-fn hostile_values_do_no_harm() {
-    let place = Policy::new();
-    // The kernel takes at most 128 KiB a string, so megabytes are many strings.
-    let longest = "A".repeat(120_000);
-    let binary = OsString::from_vec((1..=255).collect());
-    for row in table::TABLE {
-        for value in [
-            OsString::from(longest.clone()),
-            binary.clone(),
-            "\n\n\r\u{1b}[2J".into(),
-        ] {
-            let mut command = place.policy(&[], &[]);
-            let done = ran(command.env(row.name, &value));
-            assert_eq!(done.status, 0, "{}: {done:?}", row.name);
-            // At most one line, and nothing that a terminal would obey.
-            assert!(
-                done.stderr.lines().count() <= 1 && done.stderr.len() < 256,
-                "{done:?}"
-            );
-            assert!(
-                done.stderr
-                    .bytes()
-                    .all(|byte| byte == b'\n' || (b' '..0x7f).contains(&byte)),
-                "{done:?}"
-            );
-        }
-    }
-    let mut command = place.policy(&[], &[]);
-    for number in 0..15 {
-        command.env(
-            format!("OWNPOOL_{number}{}", "N".repeat(60_000)),
-            &longest[..60_000],
-        );
-    }
-    let done = ran(&mut command);
-    assert_eq!((done.status, done.stderr.lines().count()), (0, 15));
-    assert!(
-        done.stderr
-            .lines()
-            .all(|line| line.len() < 100 && line.ends_with("...: no such setting; ignored"))
-    );
-    // The last of two counts; what is no variable is none.
-    let odd = place.place.compile("odd_environment", &[]);
-    let done = ran(bare(&odd).arg(&place.policy).arg(support::library()));
-    assert_eq!((done.status, done.stdout.as_str()), (0, "21\n"), "{done:?}");
-    assert_eq!(done.stderr, "ownpool: OWNPOOL_: no such setting; ignored\n");
 }
 
 #[test]
@@ -536,17 +308,11 @@ fn an_empty_environment_and_no_arguments() {
     // The loader itself can be told what to preload, without any variable.
     let loader = Path::new("/lib64/ld-linux-x86-64.so.2");
     let mut command = Command::new(loader);
-    command
-        .env_clear()
-        .arg("--preload")
-        .arg(support::library())
-        .arg("/bin/true");
-    assert_eq!(ran(&mut command).status, 0);
+    command.env_clear().arg("--preload").arg(support::library());
+    assert_eq!(ran(command.arg("/bin/true")).status, 0);
     let mut command = preloaded(&place.policy);
-    command
-        .env_clear()
-        .env("LD_PRELOAD", support::library())
-        .env("HOOKED", "1");
+    command.env_clear().env("LD_PRELOAD", support::library());
+    command.env("HOOKED", "1");
     let calls: u32 = succeeds(&mut command).trim().parse().unwrap();
     // At the default rate a slow machine leaks a little: 10 calls a second.
     assert!((129..1000).contains(&calls), "{calls}");
@@ -586,20 +352,15 @@ fn set_user_id_programs_are_left_alone() {
     chown(&program, Some(1), Some(1)).unwrap();
     std::fs::set_permissions(&program, PermissionsExt::from_mode(0o6755)).unwrap();
     let mut command = bare(&program);
-    command
-        .envs(settings)
-        .env("LD_PRELOAD", &library)
-        .uid(65_534)
-        .gid(65_534);
+    command.envs(settings).env("LD_PRELOAD", &library);
+    command.uid(65_534).gid(65_534);
     let done = ran(&mut command);
     if done.stdout.starts_with("secure 0") {
         eprintln!("skipped: this file system knows no set-user-id");
         return;
     }
-    assert_eq!(
-        (done.status, done.stdout.as_str(), done.stderr.as_str()),
-        (0, "secure 1 mode off private 0\n", "")
-    );
+    let wanted = "secure 1 mode off private 0\n";
+    assert_eq!((done.status, &*done.stdout, &*done.stderr), (0, wanted, ""));
 }
 
 #[test]
@@ -609,16 +370,9 @@ fn hosts_in_fips_mode_stay_on_the_kernel() {
     let script = "mount -t tmpfs none /proc/sys && mkdir /proc/sys/crypto || exit 77; \
                   echo \"$1\" > /proc/sys/crypto/fips_enabled; shift; exec \"$@\"";
     let host = |value: &str, arguments: &[&str]| {
-        let mut command = bare(Path::new("/usr/bin/unshare"));
-        command.args([
-            "--mount",
-            "/bin/sh",
-            "-c",
-            script,
-            "sh",
-            value,
-            "/usr/bin/env",
-        ]);
+        let mut command = bare("/usr/bin/unshare");
+        command.args(["--mount", "/bin/sh", "-c", script, "sh", value]);
+        command.arg("/usr/bin/env");
         command.arg(format!("LD_PRELOAD={}", support::library().display()));
         command.args(["HOOKED=1", "OWNPOOL_RATE=1"]);
         ran(command.arg(&place.policy).args(arguments))
@@ -628,10 +382,7 @@ fn hosts_in_fips_mode_stay_on_the_kernel() {
         eprintln!("skipped: no mount namespace: {strict:?}");
         return;
     }
-    assert_eq!(
-        (strict.stdout.as_str(), strict.stderr.as_str()),
-        ("0\n", "")
-    );
+    assert_eq!((&*strict.stdout, &*strict.stderr), ("0\n", ""));
     assert_eq!(host("0", &[]).stdout, "129\n");
     // The library's own functions still work; the kernel answers them.
     assert_eq!(host("1", &["mode"]).status, 0);
