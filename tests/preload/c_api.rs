@@ -1,9 +1,11 @@
 //! The C API as C and C++ programs meet it: compiled against `include/ownpool.h` with
 //! warnings as errors, linked with `-lownpool`, run. What each settles stands at the top of
 //! `tests/c/api_*.c`.
-use ownpool_tests::support::{Place, compiles, installed, library, linked, root};
+use ownpool_tests::support::{
+    Place, Ran, compiles, installed, library, linked, ran, root, succeeds,
+};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 /// A compiler, and the arguments that make it one of its language.
 type Language = (&'static str, &'static [&'static str]);
@@ -54,33 +56,27 @@ impl Api {
     }
 
     /// Runs it with the library found here and no other setting but these.
-    fn run(&self, binary: &Path, arguments: &[&str], settings: &[(&str, &str)]) -> Output {
-        Command::new(binary)
-            .args(arguments)
-            .env_clear()
-            .env("LD_LIBRARY_PATH", self.place.path())
-            .envs(settings.iter().copied())
-            .output()
-            .expect("the program starts")
+    fn run(&self, binary: &Path, arguments: &[&str], settings: &[(&str, &str)]) -> Ran {
+        let mut command = Command::new(binary);
+        command.args(arguments).env_clear();
+        command.env("LD_LIBRARY_PATH", self.place.path());
+        ran(command.envs(settings.iter().copied()))
     }
 
     /// Runs it: it must end well, and silent on standard error. Its standard output.
     fn content(&self, binary: &Path, arguments: &[&str], settings: &[(&str, &str)]) -> String {
-        let output = self.run(binary, arguments, settings);
-        assert!(
-            output.status.success() && output.stderr.is_empty(),
-            "{} {arguments:?} {settings:?}: {} {}{}",
-            binary.display(),
-            output.status,
-            text(&output.stdout),
-            text(&output.stderr)
-        );
-        text(&output.stdout)
+        let done = self.run(binary, arguments, settings);
+        let well = done.status == 0 && done.stderr.is_empty();
+        assert!(well, "{binary:?} {arguments:?} {settings:?}: {done:?}");
+        done.stdout
     }
-}
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+    /// Writes a C text into it.
+    fn source(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.place.file(name);
+        std::fs::write(&path, text).expect("a source file");
+        path
+    }
 }
 
 /// The kinds of state page and seed that one machine can show.
@@ -93,23 +89,10 @@ const KINDS: [(&str, &str); 3] = [
 #[test]
 fn the_header_is_clean_under_every_standard() {
     let place = Api::new();
-    let source = place.place.file("twice.c");
-    std::fs::write(
-        &source,
-        "#include <ownpool.h>\n#include <ownpool.h>\nstruct ownpool_stats counts;\n",
-    )
-    .expect("a source file");
-    let strict = [
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-Wpedantic",
-        "-Wshadow",
-        "-Wconversion",
-        "-Wstrict-prototypes",
-        "-Wmissing-declarations",
-        "-Wundef",
-    ];
+    let twice = "#include <ownpool.h>\n#include <ownpool.h>\nstruct ownpool_stats counts;\n";
+    let source = place.source("twice.c", twice);
+    let strict = "-Wall -Wextra -Werror -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
+                  -Wmissing-declarations -Wundef";
     // C++ has no such prototypes; and it takes a function that is named as a struct, as
     // stat(2) is, for a shadow.
     let c_alone = ["-Wstrict-prototypes", "-Wshadow"];
@@ -119,24 +102,12 @@ fn the_header_is_clean_under_every_standard() {
             _ => ("c++", ["c++98", "c++11", "c++17", "c++20"]),
         };
         for standard in standards {
-            let output = Command::new(compiler)
-                .args(["-x", language, "-fsyntax-only"])
-                .arg(format!("-std={standard}"))
-                .args(
-                    strict
-                        .iter()
-                        .filter(|flag| language == "c" || !c_alone.contains(flag)),
-                )
-                .arg("-I")
-                .arg(root().join("include"))
-                .arg(&source)
-                .output()
-                .expect("the compiler is installed");
-            assert!(
-                output.status.success(),
-                "{standard}: {}",
-                text(&output.stderr)
-            );
+            let suits = |flag: &&str| language == "c" || !c_alone.contains(flag);
+            let mut command = Command::new(compiler);
+            command.args(["-x", language, "-fsyntax-only"]);
+            command.arg(format!("-std={standard}")).arg("-I");
+            command.arg(root().join("include")).arg(&source);
+            compiles(command.args(strict.split_whitespace().filter(suits)));
         }
     }
 }
@@ -144,23 +115,12 @@ fn the_header_is_clean_under_every_standard() {
 #[test]
 fn an_unchecked_result_is_warned_about() {
     let place = Api::new();
-    let source = place.place.file("careless.c");
-    std::fs::write(
-        &source,
-        "#include <ownpool.h>\nvoid careless(void *dest) { ownpool_fill(dest, 16); }\n",
-    )
-    .expect("a source file");
-    let output = Command::new("gcc")
-        .args(["-c", "-o", "/dev/null", "-O2", "-I"])
-        .arg(root().join("include"))
-        .arg(&source)
-        .output()
-        .expect("the compiler is installed");
-    assert!(
-        text(&output.stderr).contains("unused-result"),
-        "{}",
-        text(&output.stderr)
-    );
+    let careless = "#include <ownpool.h>\nvoid careless(void *dest) { ownpool_fill(dest, 16); }\n";
+    let source = place.source("careless.c", careless);
+    let mut command = Command::new("gcc");
+    command.args(["-c", "-o", "/dev/null", "-O2", "-I"]);
+    let done = ran(command.arg(root().join("include")).arg(source));
+    assert!(done.stderr.contains("unused-result"), "{done:?}");
 }
 
 #[test]
@@ -274,24 +234,16 @@ const INTEGERS: [&str; 3] = ["u32", "u64", "uniform"];
 
 #[test]
 fn integers_end_the_process_when_everything_is_refused() {
-    use std::os::unix::process::ExitStatusExt;
     let place = Api::new();
     let binary = place.build_all("api_refused");
     for kind in KINDS {
         for when in ["own", "moved"] {
             for who in INTEGERS {
-                let output = place.run(&binary, &["both", who, when], &[kind]);
-                let printed = text(&output.stderr);
-                assert_eq!(
-                    output.status.signal(),
-                    Some(libc::SIGABRT),
-                    "{who} {when}: {printed}"
-                );
-                assert!(output.stdout.is_empty());
-                assert_eq!(
-                    printed,
-                    "ownpool: neither getrandom nor /dev/urandom gives random bytes; ending the process\n"
-                );
+                let done = place.run(&binary, &["both", who, when], &[kind]);
+                let line = "ownpool: neither getrandom nor /dev/urandom gives random bytes; \
+                            ending the process\n";
+                assert_eq!(done.status, -libc::SIGABRT, "{who} {when}: {done:?}");
+                assert_eq!((&*done.stdout, &*done.stderr), ("", line));
             }
             // Functions with an error return report it.
             for who in ["fill", "getrandom"] {
@@ -315,10 +267,8 @@ fn integers_turn_to_the_device_when_getrandom_is_refused() {
                 assert_eq!(printed, format!("{who} drew\n"), "{when}");
             }
             let printed = place.content(&binary, &["getrandom", "fill", when], &[kind]);
-            assert!(
-                printed.starts_with(&format!("fill -1 errno {} ", libc::ENOSYS)),
-                "{printed}"
-            );
+            let refused = format!("fill -1 errno {} ", libc::ENOSYS);
+            assert!(printed.starts_with(&refused), "{printed}");
         }
     }
 }
@@ -358,11 +308,7 @@ fn programs_record_the_soname() {
         (binary, "Shared library: [libownpool.so.0]"),
         (library(), "Library soname: [libownpool.so.0]"),
     ] {
-        let output = Command::new(&readelf)
-            .arg("-d")
-            .arg(&path)
-            .output()
-            .expect("readelf runs");
-        assert!(text(&output.stdout).contains(entry), "{}", path.display());
+        let printed = succeeds(Command::new(&readelf).arg("-d").arg(&path));
+        assert!(printed.contains(entry), "{}", path.display());
     }
 }

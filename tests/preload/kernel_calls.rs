@@ -6,12 +6,9 @@
 //! call for call. Then every call of that list is refused in turn (ENOSYS, EAGAIN, and a
 //! getrandom that gives 16 of 32 bytes, as its result tells): the program must go on with right
 //! results and strong, different bytes, which it checks itself (`tests/c/kernel_calls.c`).
-use ownpool_tests::support;
-use ownpool_tests::support::Place;
-use ownpool_tests::support::trace;
-use ownpool_tests::support::trace::{Call, Trace};
+use ownpool_tests::support::trace::{self, Call, Trace};
+use ownpool_tests::support::{Place, preloaded, preloaded_with, ran};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Which kind of page and seed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,12 +36,8 @@ impl Kind {
 /// Whether this kernel has the vDSO's getrandom, and with it MAP_DROPPABLE: as the library
 /// itself reports.
 fn has_vdso(program: &Path) -> bool {
-    let output = Command::new(program)
-        .env("LD_PRELOAD", support::library())
-        .env("OWNPOOL_VERBOSE", "1")
-        .output()
-        .expect("the program starts");
-    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    let mut command = preloaded_with(program, &[("OWNPOOL_VERBOSE", "1")]);
+    let printed = ran(&mut command).stderr;
     assert!(printed.contains("vdso)"), "{printed}");
     !printed.contains("no vdso")
 }
@@ -205,7 +198,7 @@ fn written(call: &Call) -> Option<String> {
 }
 
 struct Calls {
-    _place: Place,
+    place: Place,
     program: PathBuf,
     vdso: bool,
 }
@@ -216,7 +209,7 @@ impl Calls {
         let program = place.compile("kernel_calls", &["-O2"]);
         let vdso = has_vdso(&program);
         Calls {
-            _place: place,
+            place,
             program,
             vdso,
         }
@@ -229,14 +222,10 @@ impl Calls {
         parts: &[&str],
         answer: impl FnMut(&Call) -> Option<i64>,
     ) -> Trace {
-        let mut command = Command::new(&self.program);
-        command
-            .args(parts)
-            .env("LD_PRELOAD", support::library())
-            .env("OWNPOOL_MODE", mode)
-            .env("OWNPOOL_RATE", "1")
-            .env("OWNPOOL_TEST", kind.switch());
-        trace::run(&mut command, answer)
+        let mut command = preloaded(&self.program);
+        command.args(parts).current_dir(self.place.path());
+        command.env("OWNPOOL_MODE", mode).env("OWNPOOL_RATE", "1");
+        trace::run(command.env("OWNPOOL_TEST", kind.switch()), answer)
     }
 
     fn predicted(&self, kind: Kind, mode: &str, parts: &[&str]) -> Vec<String> {
@@ -280,17 +269,13 @@ fn the_trace_equals_the_model() {
         bench.compare(kind, "always", PARTS);
         // Light callers make the call that they asked for and no other: 127 keys' worth.
         bench.compare(kind, "auto", &["16x128"]);
-        bench.compare(kind, "auto", &["16x200", "16x200", "fork", "16x200"]);
-        bench.compare(
-            kind,
-            "auto",
+        for parts in [
+            &["16x200", "16x200", "fork", "16x200"][..],
             &["4096x1", "4097x1", "16x3", "thread", "16x3", "5000x2"],
-        );
-        bench.compare(
-            kind,
-            "auto",
             &["256h16", "256h2", "20000x3", "reseed", "20000x1", "16x2"],
-        );
+        ] {
+            bench.compare(kind, "auto", parts);
+        }
     }
 }
 
@@ -299,13 +284,11 @@ fn the_model_can_be_wrong() {
     let bench = Calls::new();
     let real = bench.trace(Kind::NoVdso, "always", &["1000x4"], |_| None);
     let real: Vec<String> = real.calls.iter().filter_map(written).collect();
-    assert_eq!(real, bench.predicted(Kind::NoVdso, "always", &["1000x4"]));
-    assert_ne!(real, bench.predicted(Kind::NoVdso, "always", &["1000x3"]));
-    assert_ne!(real, bench.predicted(Kind::NoVdso, "auto", &["1000x4"]));
-    assert_ne!(
-        real,
-        bench.predicted(Kind::Wipe, "always", &["1000x5", "1000x3"])
-    );
+    let predicted = |kind, mode, parts: &[&str]| bench.predicted(kind, mode, parts);
+    assert_eq!(real, predicted(Kind::NoVdso, "always", &["1000x4"]));
+    assert_ne!(real, predicted(Kind::NoVdso, "always", &["1000x3"]));
+    assert_ne!(real, predicted(Kind::NoVdso, "auto", &["1000x4"]));
+    assert_ne!(real, predicted(Kind::Wipe, "always", &["1000x5", "1000x3"]));
 }
 
 /// Every call that the library makes, or the vDSO for it, fails in turn.
@@ -344,12 +327,9 @@ fn each_call_fails(kind: Kind) {
             assert!(trace.stdout.starts_with("private "), "{}", trace.stdout);
             refused += trace.calls.iter().filter(|call| call.refused).count();
         }
+        let draws = |call: &&Call| ours(call) && call.number == libc::SYS_getrandom;
         let expected = match failure {
-            SHORT => whole
-                .calls
-                .iter()
-                .filter(|call| ours(call) && call.number == libc::SYS_getrandom)
-                .count(),
+            SHORT => whole.calls.iter().filter(draws).count(),
             _ => count,
         };
         assert!(refused >= expected - 1, "{refused} of {expected}");
