@@ -4,28 +4,19 @@
 //! reading and drawing; a call that is not its own would kill it. Filters that were in
 //! force at exec, a missing /proc and a missing descriptor are tried as well. Random
 //! bytes are told from others with odds below 2^-64 in all.
-use ownpool_tests::support::trace;
-use ownpool_tests::support::trace::Trace;
+use ownpool_tests::support::trace::{self, Call, Trace};
 use ownpool_tests::support::{
-    Place, bare, compile_c, library, number_after, preloaded_with, succeed,
+    Place, bare, compile_c, library, number_after, preloaded_with, ran, succeed,
 };
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// By which call the program confines itself, and to what.
-const WAYS: [&str; 10] = [
-    "strict-prctl",
-    "strict-seccomp",
-    "strict-syscall",
-    "allow-prctl",
-    "allow-seccomp",
-    "allow-syscall",
-    "tsync",
-    "fork",
-    "exit",
-    "refused",
-];
+const WAYS: &str = "strict-prctl strict-seccomp strict-syscall allow-prctl allow-seccomp \
+                    allow-syscall tsync fork exit refused";
+/// Whether requests have been moved before.
+const WARMTHS: [&str; 2] = ["hot", "cold"];
 const MODES: [&str; 4] = ["auto", "always", "vdso", "observe"];
 
 fn program(place: &Path) -> PathBuf {
@@ -40,8 +31,8 @@ fn complaint(command: &mut Command) -> String {
 fn a_program_that_confines_itself_lives_on() {
     let place = Place::new();
     let program = program(place.path());
-    for way in WAYS {
-        for warmth in ["hot", "cold"] {
+    for way in WAYS.split(' ') {
+        for warmth in WARMTHS {
             let arguments = ["confine", way, warmth];
             assert_eq!(complaint(bare(&program).args(arguments)), "lives\n");
             for mode in MODES {
@@ -49,34 +40,26 @@ fn a_program_that_confines_itself_lives_on() {
                 // A report is asked for, and may not be written any more.
                 let report = place.file("report");
                 command.env("OWNPOOL_STATS", &report);
-                assert_eq!(
-                    complaint(command.args(arguments)),
-                    "lives\n",
-                    "{way} {warmth} {mode}"
-                );
+                let printed = complaint(command.args(arguments));
+                assert_eq!(printed, "lives\n", "{way} {warmth} {mode}");
                 assert!(!report.exists(), "{way} {warmth} {mode}");
             }
         }
     }
 }
 
+fn confines(call: &Call) -> bool {
+    call.number == libc::SYS_seccomp
+        || call.number == libc::SYS_prctl && call.args[0] == libc::PR_SET_SECCOMP as u64
+}
+
 /// What the library did before and after the call that confined the program.
 fn calls_around(trace: &Trace) -> (Vec<i64>, Vec<i64>) {
-    let confines = |call: &&trace::Call| {
-        call.number == libc::SYS_seccomp
-            || call.number == libc::SYS_prctl && call.args[0] == libc::PR_SET_SECCOMP as u64
-    };
-    let at = trace
-        .calls
-        .iter()
-        .position(|call| confines(&call))
-        .expect("the program confines itself");
-    let ours = |calls: &[trace::Call]| {
-        calls
-            .iter()
-            .filter(|call| call.by_library())
-            .map(|call| call.number)
-            .collect()
+    let at = trace.calls.iter().position(confines);
+    let at = at.expect("the program confines itself");
+    let ours = |calls: &[Call]| {
+        let ours = calls.iter().filter(|call| call.by_library());
+        ours.map(|call| call.number).collect()
     };
     (ours(&trace.calls[..at]), ours(&trace.calls[at + 1..]))
 }
@@ -85,39 +68,23 @@ fn calls_around(trace: &Trace) -> (Vec<i64>, Vec<i64>) {
 fn a_confined_program_makes_its_own_calls_and_no_others() {
     let place = Place::new();
     let program = program(place.path());
-    for way in WAYS {
-        for warmth in ["hot", "cold"] {
+    for way in WAYS.split(' ') {
+        for warmth in WARMTHS {
             let arguments = ["confine", way, warmth];
             let plain = trace::run(bare(&program).args(arguments), |_| None);
-            let ours = trace::run(
-                preloaded_with(&program, &[("OWNPOOL_MODE", "auto")]).args(arguments),
-                |_| None,
-            );
-            assert!(
-                plain.succeeded() && ours.succeeded(),
-                "{way} {warmth}: {}{}",
-                plain.stderr,
-                ours.stderr
-            );
+            let mut command = preloaded_with(&program, &[("OWNPOOL_MODE", "auto")]);
+            let ours = trace::run(command.args(arguments), |_| None);
+            let errors = format!("{way} {warmth}: {}{}", plain.stderr, ours.stderr);
+            assert!(plain.succeeded() && ours.succeeded(), "{errors}");
             let (before, after) = calls_around(&ours);
             // The hook was there: it asked about descriptors, or looked at them at least.
             assert!(!before.is_empty(), "{way} {warmth}");
-            let strangers: BTreeSet<i64> = after
-                .into_iter()
-                .filter(|&number| number != libc::SYS_getrandom)
-                .collect();
-            assert!(strangers.is_empty(), "{way} {warmth}: {strangers:?}");
+            let own = |&number: &i64| number == libc::SYS_getrandom;
+            assert!(after.iter().all(own), "{way} {warmth}: {after:?}");
             // Every read of a confined program is the kernel's, and there is none more.
             let reads = |trace: &Trace| {
-                let confined = trace
-                    .calls
-                    .iter()
-                    .skip_while(|call| {
-                        call.number != libc::SYS_seccomp
-                            && call.args[0] != libc::PR_SET_SECCOMP as u64
-                    })
-                    .filter(|call| call.number == libc::SYS_read);
-                confined.count()
+                let after = trace.calls.iter().skip_while(|call| !confines(call));
+                after.filter(|call| call.number == libc::SYS_read).count()
             };
             if !matches!(way, "tsync" | "refused") {
                 assert_eq!(reads(&plain), reads(&ours), "{way} {warmth}");
@@ -145,13 +112,9 @@ fn a_filter_made_from_the_bare_program_is_enough() {
     };
     assert!(complaint(&mut allow()).contains("hook absent"));
     // Without the write at the end, the filter bites.
+    let others = numbers.iter().filter(|number| **number != libc::SYS_write);
     let mut tight = bare(&program);
-    tight.arg("allow").args(
-        numbers
-            .iter()
-            .filter(|&&number| number != libc::SYS_write)
-            .map(i64::to_string),
-    );
+    tight.arg("allow").args(others.map(i64::to_string));
     assert!(!tight.status().expect("it starts").success());
 
     let printed = complaint(allow().env("PRELOAD_NEXT", library()));
@@ -182,10 +145,9 @@ fn single_calls_may_be_forbidden_at_exec() {
             command.args(["under", effect, &number.to_string()]);
             assert!(complaint(&mut command).contains("hook absent"));
             let printed = complaint(command.env("PRELOAD_NEXT", library()));
-            assert!(
-                printed.contains("hook present") && number_after(&printed, "served") > 500,
-                "{effect} {number}: {printed}"
-            );
+            let served = number_after(&printed, "served");
+            let present = printed.contains("hook present") && served > 500;
+            assert!(present, "{effect} {number}: {printed}");
         }
     }
 }
@@ -195,18 +157,12 @@ fn single_calls_may_be_forbidden_at_exec() {
 fn unseen_filters_and_missing_things_leave_everything_to_the_kernel() {
     let place = Place::new();
     let program = program(place.path());
-    let (fstat, newfstatat) = (
-        libc::SYS_fstat.to_string(),
-        libc::SYS_newfstatat.to_string(),
-    );
-    let (ioctl, mmap, madvise) = (
-        libc::SYS_ioctl.to_string(),
-        libc::SYS_mmap.to_string(),
-        libc::SYS_madvise.to_string(),
-    );
-    let open = [libc::SYS_open.to_string(), libc::SYS_openat.to_string()];
+    let fstat = [libc::SYS_fstat, libc::SYS_newfstatat].map(|it| it.to_string());
+    let open = [libc::SYS_open, libc::SYS_openat].map(|it| it.to_string());
+    let others = [libc::SYS_ioctl, libc::SYS_mmap, libc::SYS_madvise];
+    let [ioctl, mmap, madvise] = others.map(|it| it.to_string());
     let cases: [(&[&str], &str); 7] = [
-        (&["unseen", "errno", &fstat, &newfstatat], ""),
+        (&["unseen", "errno", &fstat[0], &fstat[1]], ""),
         (&["unseen", "errno", &ioctl], ""),
         (&["unseen", "errno", &mmap], "none"),
         (&["unseen", "errno", &madvise], "wipe"),
@@ -216,16 +172,13 @@ fn unseen_filters_and_missing_things_leave_everything_to_the_kernel() {
     ];
     for (arguments, expect) in cases {
         // An empty root is made where the program stands.
-        let output = bare(&program)
-            .args(arguments)
-            .current_dir(place.path())
-            .output()
-            .expect("it starts");
-        if output.status.code() == Some(77) {
+        let mut plain = bare(&program);
+        let done = ran(plain.args(arguments).current_dir(place.path()));
+        if done.status == 77 {
             println!("{arguments:?}: not permitted here");
             continue;
         }
-        assert!(output.status.success(), "{arguments:?}");
+        assert_eq!(done.status, 0, "{arguments:?}");
         for mode in ["auto", "always"] {
             let mut command = preloaded_with(&program, &[("OWNPOOL_MODE", mode)]);
             command.current_dir(place.path());

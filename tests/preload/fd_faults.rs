@@ -4,8 +4,7 @@
 //! from then on, while `tests/c/confinement.c` reads by every length that takes another
 //! path and judges every byte. Random bytes are told from others with odds below 2^-64 in
 //! all.
-use ownpool_tests::support::trace;
-use ownpool_tests::support::trace::{Call, Trace};
+use ownpool_tests::support::trace::{self, Call, Trace};
 use ownpool_tests::support::{Place, number_after, preloaded_with};
 use std::path::Path;
 
@@ -27,22 +26,32 @@ impl Question {
     }
 }
 
-/// Runs the reader, giving errors to those questions that `fails` picks by their number
-/// from 1 on.
+/// Runs the reader, giving this error to the calls that `fails` picks.
+fn run_with(program: &Path, errno: i32, mut fails: impl FnMut(&Call) -> bool) -> Trace {
+    let mut command = preloaded_with(program, &[("OWNPOOL_MODE", "always")]);
+    let answer = |call: &Call| fails(call).then_some(-i64::from(errno));
+    let trace = trace::run(command.arg("heavy"), answer);
+    let (well, printed) = (trace.succeeded(), &trace.stderr);
+    let present = printed.starts_with("lives, hook present");
+    assert!(well && present, "{errno}: {:x} {printed}", trace.status);
+    trace
+}
+
+/// The same for those questions that `fails` picks by their number from 1 on.
 fn run(program: &Path, question: Question, errno: i32, fails: impl Fn(u32) -> bool) -> Trace {
     let mut asked = 0;
-    let mut command = preloaded_with(program, &[("OWNPOOL_MODE", "always")]);
-    let trace = trace::run(command.arg("heavy"), |call| {
+    run_with(program, errno, |call| {
         asked += u32::from(question.is(call));
-        (question.is(call) && fails(asked)).then_some(-i64::from(errno))
-    });
-    assert!(
-        trace.succeeded() && trace.stderr.starts_with("lives, hook present"),
-        "{question:?} {errno}: {:x} {}",
-        trace.status,
-        trace.stderr
-    );
-    trace
+        question.is(call) && fails(asked)
+    })
+}
+
+fn refused(trace: &Trace) -> usize {
+    trace.calls.iter().filter(|call| call.refused).count()
+}
+
+fn asked(trace: &Trace, question: Question) -> usize {
+    trace.calls.iter().filter(|call| question.is(call)).count()
 }
 
 fn served(trace: &Trace) -> u64 {
@@ -78,11 +87,9 @@ fn an_fstat_that_fails_leaves_the_descriptor_to_the_kernel() {
         // The first question, one of the first few, one amid.
         let at = [1, 2, 3, 5, 40][turn % 5];
         let trace = run(&program, question, errno, |number| number == at);
-        let refused = trace.calls.iter().filter(|call| call.refused).count();
-        assert_eq!(refused, 1, "{at}");
         // No hint is left, so whatever follows is the kernel's.
-        let asked = trace.calls.iter().filter(|call| question.is(call)).count();
-        assert_eq!(asked, at as usize);
+        let counts = (refused(&trace), asked(&trace, question));
+        assert_eq!(counts, (1, at as usize));
         assert!(served(&trace) < served(&whole), "{at}");
         let fewer = served(&whole) - served(&trace);
         let more = kernel_reads(&trace) - kernel_reads(&whole);
@@ -104,9 +111,8 @@ fn a_host_without_the_ioctl_is_asked_by_fstat() {
         }
         let from = [1, 2, 40][turn % 3];
         let trace = run(&program, question, errno, |number| number >= from);
-        let refused = trace.calls.iter().filter(|call| call.refused).count();
-        let asked = trace.calls.iter().filter(|call| question.is(call)).count();
-        assert_eq!((refused, asked), (1, from as usize), "{errno}");
+        let counts = (refused(&trace), asked(&trace, question));
+        assert_eq!(counts, (1, from as usize), "{errno}");
         assert_eq!(served(&whole), served(&trace), "{errno}");
         assert_eq!(kernel_reads(&trace), kernel_reads(&whole), "{errno}");
     }
@@ -118,18 +124,14 @@ fn a_descriptor_that_cannot_be_asked_about_is_the_kernels() {
     let place = Place::new();
     let program = place.compile("confinement", &["-ldl"]);
     for errno in ERRNOS {
-        let mut command = preloaded_with(&program, &[("OWNPOOL_MODE", "always")]);
         let mut ioctls = 0;
-        let expect = if errno == libc::EBADF { 1 } else { 2 };
-        let trace = trace::run(command.arg("heavy"), |call| {
+        let trace = run_with(&program, errno, |call| {
             ioctls += u32::from(Question::Ioctl.is(call));
-            let fails = ioctls >= 5 && (Question::Ioctl.is(call) || Question::Fstat.is(call));
-            fails.then_some(-i64::from(errno))
+            ioctls >= 5 && (Question::Ioctl.is(call) || Question::Fstat.is(call))
         });
-        assert!(trace.succeeded(), "{errno}: {}", trace.stderr);
         // The ioctl, and the fstat that is asked about it: no hint is left then.
-        let refused = trace.calls.iter().filter(|call| call.refused).count();
-        assert_eq!(refused, expect, "{errno}");
+        let wanted = if errno == libc::EBADF { 1 } else { 2 };
+        assert_eq!(refused(&trace), wanted, "{errno}");
         assert!(kernel_reads(&trace) > 300, "{errno}");
     }
 }
@@ -139,10 +141,8 @@ fn an_ioctl_that_finds_a_bad_pointer_leaves_that_request_to_the_kernel() {
     let place = Place::new();
     let program = place.compile("confinement", &["-ldl"]);
     let whole = run(&program, Question::Ioctl, 0, |_| false);
-    let trace = run(&program, Question::Ioctl, libc::EFAULT, |number| {
-        number % 3 == 0
-    });
-    let refused = trace.calls.iter().filter(|call| call.refused).count();
+    let trace = run(&program, Question::Ioctl, libc::EFAULT, |at| at % 3 == 0);
+    let refused = refused(&trace);
     assert!(refused > 10, "{refused}");
     assert_eq!(served(&whole) - served(&trace), refused as u64);
     assert_eq!(kernel_reads(&trace) - kernel_reads(&whole), refused);
@@ -161,21 +161,17 @@ fn without_the_status_file_only_fstat_asks() {
         (libc::SYS_read, 0),
     ] {
         let mut looked = false;
-        let mut command = preloaded_with(&program, &[("OWNPOOL_MODE", "always")]);
-        let trace = trace::run(command.arg("heavy"), |call| {
+        let trace = run_with(&program, errno, |call| {
             let status = call.by_library() && call.path.as_deref() == Some("/proc/self/status");
             looked |= status;
-            let hit = match what {
+            match what {
                 libc::SYS_openat => status,
                 // The first read of ours behind that open.
                 _ => looked && call.by_library() && call.number == what,
-            };
-            hit.then_some(-i64::from(errno))
+            }
         });
-        assert!(trace.succeeded(), "{}", trace.stderr);
-        assert!(looked && trace.calls.iter().any(|call| call.refused));
+        assert!(looked && refused(&trace) > 0);
         assert!(served(&trace) > 500, "{}", trace.stderr);
-        let ioctls = trace.calls.iter().filter(|call| Question::Ioctl.is(call));
-        assert_eq!(ioctls.count(), 0, "{what} {errno}");
+        assert_eq!(asked(&trace, Question::Ioctl), 0, "{what} {errno}");
     }
 }
