@@ -7,14 +7,15 @@ mod bench;
 mod check;
 mod elf;
 #[doc(hidden)]
-pub mod hostile;
-mod inherit;
-mod library;
+pub mod fuzzing;
 #[cfg(test)]
-mod pages;
+mod generated_docs;
+mod inherited_state;
+mod library;
+mod output;
+mod regular_file;
 mod report;
 mod run;
-mod say;
 
 pub(crate) use ownpool_core::settings;
 
@@ -50,6 +51,6 @@ pub fn main() -> ExitCode {
         Ok(Command::Check(args)) => check::main(&args),
         Ok(Command::Report(args)) => report::main(&args),
         Ok(Command::Bench(args)) => bench::main(&args),
-        Err(error) => say::usage(&error),
+        Err(error) => output::usage(&error),
     }
 }

@@ -5,7 +5,7 @@
 //! else's library is loaded by accident. ld.so ignores a missing preload with a line and
 //! exit status 0; that is why everything is looked at here, before.
 
-use super::say::plain;
+use super::output::plain;
 use core::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -28,41 +28,41 @@ pub(crate) const MACHINE: u16 = if cfg!(target_arch = "aarch64") {
 };
 
 /// Why there is no library to preload.
-pub(crate) enum Trouble {
+pub(crate) enum FindError {
     /// `/proc/self/exe` cannot be read: no proc file system.
-    Unplaced(std::io::Error),
+    NoProc(std::io::Error),
     /// None of these folders holds it.
     Missing(Vec<PathBuf>),
     /// It is there, but it is no library for this machine.
-    Foreign(PathBuf),
+    WrongKind(PathBuf),
     /// LD_PRELOAD cannot name it: ld.so splits at colons and blanks, and expands `$`.
-    Unnameable(PathBuf),
+    UnusableName(PathBuf),
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for FindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Trouble::Unplaced(error) => {
+            FindError::NoProc(error) => {
                 write!(
                     f,
                     "cannot tell where this command lies (/proc/self/exe: {error}), so cannot find {NAME}"
                 )
             }
-            Trouble::Missing(folders) => {
+            FindError::Missing(folders) => {
                 let names: Vec<String> = folders
                     .iter()
                     .map(|folder| plain(folder.as_os_str().as_bytes()))
                     .collect();
                 write!(f, "{NAME} not found; looked in {}", names.join(", "))
             }
-            Trouble::Foreign(path) => {
+            FindError::WrongKind(path) => {
                 write!(
                     f,
                     "{}: not a shared library for this machine",
                     plain(path.as_os_str().as_bytes())
                 )
             }
-            Trouble::Unnameable(path) => write!(
+            FindError::UnusableName(path) => write!(
                 f,
                 "{}: LD_PRELOAD cannot hold a path with a colon, a blank or a dollar sign; install it elsewhere",
                 plain(path.as_os_str().as_bytes())
@@ -72,8 +72,8 @@ impl fmt::Display for Trouble {
 }
 
 /// The library's absolute path.
-pub(crate) fn find() -> Result<PathBuf, Trouble> {
-    let command = std::env::current_exe().map_err(Trouble::Unplaced)?;
+pub(crate) fn find() -> Result<PathBuf, FindError> {
+    let command = std::env::current_exe().map_err(FindError::NoProc)?;
     let folder = command.parent().unwrap_or(Path::new("/"));
     let mut folders = vec![folder.to_path_buf()];
     if let Some(prefix) = folder.parent() {
@@ -87,10 +87,10 @@ pub(crate) fn find() -> Result<PathBuf, Trouble> {
         .map(|folder| folder.join(NAME))
         .find(|path| path.is_file())
     else {
-        return Err(Trouble::Missing(folders));
+        return Err(FindError::Missing(folders));
     };
     if !is_library(&path) {
-        return Err(Trouble::Foreign(path));
+        return Err(FindError::WrongKind(path));
     }
     if path
         .as_os_str()
@@ -98,7 +98,7 @@ pub(crate) fn find() -> Result<PathBuf, Trouble> {
         .iter()
         .any(|byte| b": $".contains(byte))
     {
-        return Err(Trouble::Unnameable(path));
+        return Err(FindError::UnusableName(path));
     }
     Ok(path)
 }

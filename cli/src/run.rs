@@ -5,7 +5,7 @@
 //! what was preloaded before stays preloaded, behind us. Nothing is started silently
 //! without the library. Must do nothing slow: whatever it does is added to the program's start.
 
-use super::{OUR_FAILURE, inherit, library, say, settings};
+use super::{OUR_FAILURE, inherited_state, library, output, settings};
 use settings::{Complaint, Settings, TABLE};
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
@@ -89,7 +89,7 @@ pub(crate) fn main(args: Args) -> ExitCode {
             match placed(value) {
                 Ok(path) => *value = path,
                 Err(error) => {
-                    return say::failure(format_args!("--stats: working directory: {error}"));
+                    return output::failure(format_args!("--stats: working directory: {error}"));
                 }
             }
         }
@@ -102,15 +102,15 @@ pub(crate) fn main(args: Args) -> ExitCode {
                 .map_err(Complaint::words),
         };
         if let Err(words) = judged {
-            return say::failure(format_args!(
+            return output::failure(format_args!(
                 "{option} ({setting}): {words}: \"{}\"",
-                say::plain(value.as_bytes())
+                output::plain(value.as_bytes())
             ));
         }
     }
     let library = match library::find() {
         Ok(path) => path,
-        Err(trouble) => return say::failure(trouble),
+        Err(trouble) => return output::failure(trouble),
     };
     for (_, setting, value) in &settings {
         put(setting, value);
@@ -133,16 +133,16 @@ fn become_program(program: &OsStr, arguments: &[OsString]) -> ExitCode {
     // SAFETY: `restore` makes only async-signal-safe calls, and nothing is forked here.
     unsafe {
         command.pre_exec(|| {
-            inherit::restore();
+            inherited_state::restore();
             Ok(())
         });
     }
     let error = command.exec();
     let name = match program.is_empty() {
         true => "\"\"".into(),
-        false => say::plain(program.as_bytes()),
+        false => output::plain(program.as_bytes()),
     };
-    say::complain(format_args!("{name}: {error}"));
+    output::complain(format_args!("{name}: {error}"));
     ExitCode::from(if error.kind() == ErrorKind::NotFound {
         NOT_FOUND
     } else {

@@ -79,7 +79,7 @@ pub(super) fn run(doors: Doors, library: &str) -> Result<Memory, String> {
                     .spawn_scoped(scope, body)
                     .map_err(|error| {
                         // The others wait for a meeting that cannot take place.
-                        crate::say::complain(format_args!(
+                        crate::output::complain(format_args!(
                             "bench: cannot start {THREADS} threads: {error}"
                         ));
                         std::process::exit(i32::from(crate::OUR_FAILURE))

@@ -21,7 +21,7 @@ mod report;
 mod scaling;
 mod table;
 
-use super::{OUR_FAILURE, library, run, say};
+use super::{OUR_FAILURE, library, output, run};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ownpool_measure::regions;
 use report::{Event, Report};
@@ -65,10 +65,10 @@ pub(crate) fn main(args: &Args) -> ExitCode {
         outer(args)
     };
     match done {
-        Ok(text) => say::result(&text, 0),
+        Ok(text) => output::result(&text, 0),
         // The measuring process has said itself what it died of.
         Err(line) if line.is_empty() => ExitCode::from(OUR_FAILURE),
-        Err(line) => say::failure(format_args!("bench: {line}")),
+        Err(line) => output::failure(format_args!("bench: {line}")),
     }
 }
 
@@ -88,7 +88,7 @@ fn threads(text: &str) -> Result<usize, String> {
 
 /// Everything that goes to standard output, when all files are written.
 fn outer(args: &Args) -> Result<String, String> {
-    let library = library::find().map_err(|trouble| trouble.to_string())?;
+    let library = library::find().map_err(|error| error.to_string())?;
     let report = measure(args, &library)?;
     if let Some(path) = &args.json {
         let json = serde_json::to_string_pretty(&report).map_err(|error| error.to_string())?;

@@ -4,7 +4,7 @@
 //! Promises: a damaged cache gives what can be read of it; no entry may point outside it.
 //! The layout is that of glibc's `sysdeps/generic/dl-cache.h`.
 
-use crate::elf::{file, text_at};
+use crate::{elf::text_at, regular_file};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -36,7 +36,7 @@ pub(crate) struct Cache {
 impl Cache {
     /// The machine's cache or, without one, the folders that it would be made from.
     pub(crate) fn load() -> Cache {
-        match file::read(Path::new("/etc/ld.so.cache")) {
+        match regular_file::read(Path::new("/etc/ld.so.cache")) {
             Ok(bytes) => Cache {
                 paths: parse(&bytes),
                 folders: Vec::new(),
@@ -100,7 +100,9 @@ fn configured(path: &Path, folders: &mut Vec<PathBuf>, files: &mut usize) {
     if *files > MAX_FILES {
         return;
     }
-    let Ok(bytes) = file::read(path) else { return };
+    let Ok(bytes) = regular_file::read(path) else {
+        return;
+    };
     let text = String::from_utf8_lossy(&bytes);
     for line in text
         .lines()

@@ -4,9 +4,9 @@
 //! recursion, and bounds on the number of objects and on the bytes read, so that a forest of
 //! hostile libraries ends too. What could not be found or read is told, not guessed.
 
-use super::facts::Facts;
+use super::binary::Binary;
 use super::loader::Loader;
-use crate::elf::file;
+use crate::regular_file;
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ const MAX_BYTES: u64 = 4 << 30;
 /// One file of the program.
 pub(crate) struct Object {
     pub(crate) path: PathBuf,
-    pub(crate) facts: Facts,
+    pub(crate) binary: Binary,
     /// The number of the object that asked for it first.
     pub(crate) asker: Option<usize>,
 }
@@ -33,11 +33,11 @@ pub(crate) struct Closure {
 }
 
 impl Closure {
-    pub(crate) fn of(path: PathBuf, facts: Facts, loader: &Loader) -> Closure {
+    pub(crate) fn of(path: PathBuf, binary: Binary, loader: &Loader) -> Closure {
         let mut closure = Closure {
             objects: vec![Object {
                 path,
-                facts,
+                binary,
                 asker: None,
             }],
             troubles: Vec::new(),
@@ -47,7 +47,7 @@ impl Closure {
         let mut bytes_read = 0;
         let mut by = 0;
         while let Some(object) = closure.objects.get(by) {
-            for name in object.facts.needed.clone() {
+            for name in object.binary.needed.clone() {
                 if !names.insert(name.clone()) {
                     continue;
                 }
@@ -57,7 +57,7 @@ impl Closure {
                         .push("more libraries than are looked at".into());
                     return closure;
                 }
-                let shown = crate::say::plain(&name);
+                let shown = crate::output::plain(&name);
                 let Some(path) = loader.find(&closure.objects, by, &name) else {
                     closure.troubles.push(format!(
                         "{shown} is needed and not found: the program may not start"
@@ -69,21 +69,21 @@ impl Closure {
                     Ok(metadata) => bytes_read += metadata.len(),
                     Err(_) => {}
                 }
-                let facts = file::read(&path)
+                let binary = regular_file::read(&path)
                     .map_err(|error| error.to_string())
-                    .and_then(|bytes| Facts::read(&bytes).map_err(|damage| damage.to_string()));
-                match facts {
-                    Ok(facts) => {
-                        names.extend(facts.soname.clone());
+                    .and_then(|bytes| Binary::read(&bytes).map_err(|error| error.to_string()));
+                match binary {
+                    Ok(binary) => {
+                        names.extend(binary.soname.clone());
                         closure.objects.push(Object {
                             path,
-                            facts,
+                            binary,
                             asker: Some(by),
                         });
                     }
                     Err(why) => closure.troubles.push(format!(
                         "{}: {why}",
-                        crate::say::plain(path.as_os_str().as_encoded_bytes())
+                        crate::output::plain(path.as_os_str().as_encoded_bytes())
                     )),
                 }
             }

@@ -4,15 +4,15 @@
 //! C library is not (it is below the names that we stand in front of), nor are generators
 //! that draw seeds alone, nor libraries known to draw once and never again.
 
+use super::binary::Binary;
 use super::closure::{Closure, Object};
-use super::facts::Facts;
-use super::names::{self, Kind};
-use crate::say::plain;
+use super::watched_names::{self, Kind};
+use crate::output::plain;
 use std::os::unix::ffi::OsStrExt;
 
 /// The names of one kind among a file's imports.
-fn imported(facts: &Facts, kind: Kind) -> Vec<&'static str> {
-    facts
+fn imported(binary: &Binary, kind: Kind) -> Vec<&'static str> {
+    binary
         .imports
         .iter()
         .filter(|(_, of)| **of == kind)
@@ -21,8 +21,8 @@ fn imported(facts: &Facts, kind: Kind) -> Vec<&'static str> {
 }
 
 /// Whose generator this file holds, if it holds one.
-pub(crate) fn holds_drbg(facts: &Facts) -> Option<&'static str> {
-    best_known(facts.defines.iter()).or(facts.embeds)
+pub(crate) fn holds_drbg(binary: &Binary) -> Option<&'static str> {
+    best_known(binary.defines.iter()).or(binary.embeds)
 }
 
 /// Of several entries to a generator, the one that people know.
@@ -36,12 +36,12 @@ fn best_known<'a>(
 }
 
 /// The generator that this file asks instead of the kernel, if it asks one.
-pub(crate) fn asks_drbg(facts: &Facts) -> Option<&'static str> {
-    best_known(facts.imports.iter())
+pub(crate) fn asks_drbg(binary: &Binary) -> Option<&'static str> {
+    best_known(binary.imports.iter())
 }
 
 /// Names that the program itself puts in front of ours: it is searched before any preload.
-pub(crate) fn own_doors(program: &Facts) -> Vec<&'static str> {
+pub(crate) fn own_doors(program: &Binary) -> Vec<&'static str> {
     program
         .exports
         .iter()
@@ -51,16 +51,18 @@ pub(crate) fn own_doors(program: &Facts) -> Vec<&'static str> {
 }
 
 /// A name by which this file reads files that we stand in front of.
-pub(crate) fn reads_files(facts: &Facts) -> Option<&'static str> {
-    let reads = imported(facts, Kind::Read);
+pub(crate) fn reads_files(binary: &Binary) -> Option<&'static str> {
+    let reads = imported(binary, Kind::Read);
     let best = reads.iter().find(|name| **name == "read").or(reads.first());
     best.copied()
 }
 
 /// What this object draws of the kernel only if it is told to, or on some processors.
 pub(crate) fn if_told(object: &Object) -> Option<String> {
-    let soname = object.facts.soname.as_deref().unwrap_or_default();
-    if names::seeds_only(soname).is_some() || imported(&object.facts, Kind::Device).is_empty() {
+    let soname = object.binary.soname.as_deref().unwrap_or_default();
+    if watched_names::seeds_only(soname).is_some()
+        || imported(&object.binary, Kind::Device).is_empty()
+    {
         return None;
     }
     let path = plain(object.path.as_os_str().as_bytes());
@@ -72,9 +74,11 @@ pub(crate) fn if_told(object: &Object) -> Option<String> {
 
 /// What speaks for this object asking the kernel, one reason each.
 pub(crate) fn of(object: &Object, closure: &Closure) -> Vec<String> {
-    let facts = &object.facts;
-    let soname = facts.soname.as_deref().unwrap_or_default();
-    if names::is_libc(soname) || names::seeds_only(soname).is_some() || holds_drbg(facts).is_some()
+    let binary = &object.binary;
+    let soname = binary.soname.as_deref().unwrap_or_default();
+    if watched_names::is_libc(soname)
+        || watched_names::seeds_only(soname).is_some()
+        || holds_drbg(binary).is_some()
     {
         return Vec::new();
     }
@@ -82,9 +86,9 @@ pub(crate) fn of(object: &Object, closure: &Closure) -> Vec<String> {
     let hidden = closure
         .objects
         .first()
-        .map(|program| own_doors(&program.facts))
+        .map(|program| own_doors(&program.binary))
         .unwrap_or_default();
-    let doors: Vec<_> = imported(facts, Kind::Door)
+    let doors: Vec<_> = imported(binary, Kind::Door)
         .into_iter()
         .filter(|door| !hidden.contains(door))
         .collect();
@@ -92,23 +96,23 @@ pub(crate) fn of(object: &Object, closure: &Closure) -> Vec<String> {
     if !doors.is_empty() {
         reasons.push(format!("{path} imports {}", doors.join(", ")));
     }
-    if facts.loads_number {
+    if binary.loads_number {
         reasons.push(format!(
             "{path} imports syscall, and its code loads the number of getrandom"
         ));
     }
-    if facts.names_getrandom && doors.is_empty() && !imported(facts, Kind::Lookup).is_empty() {
+    if binary.names_getrandom && doors.is_empty() && !imported(binary, Kind::Lookup).is_empty() {
         reasons.push(format!("{path} looks getrandom up at run time"));
     }
-    if facts.names_urandom {
+    if binary.names_urandom {
         let cxx = closure.objects.iter().any(|object| {
             object
-                .facts
+                .binary
                 .soname
                 .as_deref()
                 .is_some_and(|soname| soname.starts_with(b"libstdc++.so."))
         });
-        match reads_files(facts) {
+        match reads_files(binary) {
             Some(read) => reasons.push(format!("{path} names /dev/urandom and imports {read}")),
             None if cxx => reasons.push(format!(
                 "{path} names /dev/urandom and may read it by a C++ stream"

@@ -79,7 +79,10 @@ impl Host {
 
 fn release() -> String {
     let text = std::fs::read_to_string("/proc/sys/kernel/osrelease");
-    text.map_or_else(|_| "unknown".into(), |text| crate::say::plain(text.trim()))
+    text.map_or_else(
+        |_| "unknown".into(),
+        |text| crate::output::plain(text.trim()),
+    )
 }
 
 fn libc_version() -> String {

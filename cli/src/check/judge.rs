@@ -1,4 +1,4 @@
-//! From facts to a verdict: does it load, does it act, is there anything to serve?
+//! From what the files say to a verdict: does it load, does it act, is there anything to serve?
 //!
 //! Promises: the first question that is answered with no decides; its reason comes first, and
 //! whatever else was seen follows. Nothing is claimed about how much a program asks for:
@@ -6,11 +6,11 @@
 
 use super::closure::Closure;
 use super::evidence;
+use super::find_program::Found;
 use super::host::Host;
-use super::loads;
-use super::lookup::Found;
-use super::names::{self, Kind};
-use crate::say::plain;
+use super::preloadable;
+use super::watched_names::{self, Kind};
+use crate::output::plain;
 use crate::settings::{Mode, Settings, basename};
 use serde::Serialize;
 use std::os::unix::ffi::OsStrExt;
@@ -89,7 +89,7 @@ pub(crate) fn by_closure(closure: &Closure, host: &Host, mut against: Vec<String
             reasons,
         };
     }
-    against.extend(loads::go(&program.facts));
+    against.extend(preloadable::go(&program.binary));
     let (mut evidence, drbg) = weigh(closure);
     let nothing = evidence.is_empty() && drbg.is_none();
     let helps = against.is_empty()
@@ -99,14 +99,14 @@ pub(crate) fn by_closure(closure: &Closure, host: &Host, mut against: Vec<String
     reasons.extend(drbg.map(|drbg| drbg.words));
     if nothing {
         reasons.push("neither it nor its libraries ask the kernel for randomness by a name that can be replaced".into());
-        reasons.extend(evidence::reads_files(&program.facts).map(|read| {
+        reasons.extend(evidence::reads_files(&program.binary).map(|read| {
             format!(
                 "it reads files by {read}: told to read /dev/urandom, as dd may be, it is served, and --run sees it"
             )
         }));
     }
     reasons.extend(closure.objects.iter().filter_map(evidence::if_told));
-    let hidden = evidence::own_doors(&program.facts);
+    let hidden = evidence::own_doors(&program.binary);
     if !hidden.is_empty() {
         reasons.push(format!(
             "it defines {} itself: those calls do not pass the library",
@@ -116,7 +116,7 @@ pub(crate) fn by_closure(closure: &Closure, host: &Host, mut against: Vec<String
     if helps {
         evidence.append(&mut reasons);
         reasons = evidence;
-        if program.facts.rust {
+        if program.binary.rust {
             let own = "a Rust program: its standard library alone imports as much, to seed hash maps once a thread";
             reasons.push(own.into());
         }
@@ -151,7 +151,7 @@ fn weigh(closure: &Closure) -> (Vec<String>, Option<Drbg>) {
     let own = evidence::of(program, closure);
     let is_beside = !own.is_empty();
     let java = program
-        .facts
+        .binary
         .imports
         .values()
         .any(|kind| *kind == Kind::Java);
@@ -163,7 +163,7 @@ fn weigh(closure: &Closure) -> (Vec<String>, Option<Drbg>) {
             words,
             is_beside: false,
         })
-    } else if let Some(whose) = evidence::holds_drbg(&program.facts) {
+    } else if let Some(whose) = evidence::holds_drbg(&program.binary) {
         let words = format!(
             "it holds a generator of its own ({whose}) and asks the kernel for seeds alone"
         );
@@ -172,7 +172,7 @@ fn weigh(closure: &Closure) -> (Vec<String>, Option<Drbg>) {
             is_beside: false,
         })
     } else {
-        evidence::asks_drbg(&program.facts).map(|name| Drbg {
+        evidence::asks_drbg(&program.binary).map(|name| Drbg {
             words: match is_beside {
                 true => format!("what it draws by {name} comes from a generator of its own, and is not affected"),
                 false => format!("it draws by {name}, a generator of its own that asks the kernel for seeds alone"),
@@ -186,16 +186,19 @@ fn weigh(closure: &Closure) -> (Vec<String>, Option<Drbg>) {
 
 /// The version of the GNU C library that the program gets.
 fn libc_of(closure: &Closure) -> Option<(u32, u32)> {
-    closure.objects.iter().find_map(|object| object.facts.glibc)
+    closure
+        .objects
+        .iter()
+        .find_map(|object| object.binary.glibc)
 }
 
 fn vdso_note(closure: &Closure, host: &Host) -> Option<String> {
     let (major, minor) = libc_of(closure)?;
     let by_name = closure.objects.iter().any(|object| {
-        let libc = names::is_libc(object.facts.soname.as_deref().unwrap_or_default());
+        let libc = watched_names::is_libc(object.binary.soname.as_deref().unwrap_or_default());
         !libc
             && object
-                .facts
+                .binary
                 .imports
                 .values()
                 .any(|kind| *kind == Kind::Door)

@@ -62,14 +62,14 @@ impl Loader {
                 .find(|path| fits(path));
         }
         let in_list = |list: &[u8], origin: &Path| in_folders(list, origin, name);
-        if object.facts.runpath.is_none() {
+        if object.binary.runpath.is_none() {
             let mut asker = Some(by);
             while let Some(object) = asker.and_then(|number| objects.get(number)) {
                 let rpath = object
-                    .facts
+                    .binary
                     .rpath
                     .as_ref()
-                    .filter(|_| object.facts.runpath.is_none());
+                    .filter(|_| object.binary.runpath.is_none());
                 if let Some(found) = rpath.and_then(|list| in_list(list, &object.path)) {
                     return Some(found);
                 }
@@ -82,10 +82,10 @@ impl Loader {
         let listed = Some(&self.library_path).filter(|list| !list.is_empty());
         listed
             .and_then(|list| in_list(list, program))
-            .or_else(|| in_list(object.facts.runpath.as_ref()?, &object.path))
+            .or_else(|| in_list(object.binary.runpath.as_ref()?, &object.path))
             .or_else(|| self.cache.find(name).find(|path| fits(path)))
             .or_else(|| {
-                let some = !object.facts.no_default_folders;
+                let some = !object.binary.no_default_folders;
                 some.then(|| {
                     self.defaults
                         .iter()

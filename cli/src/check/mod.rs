@@ -4,22 +4,22 @@
 //! program is not started unless `--run` asks for it. A file that cannot be judged (missing,
 //! not executable, not ELF, damaged) is one line and status 125, whatever is in it.
 
+pub(crate) mod binary;
 pub(crate) mod cache;
 mod closure;
-pub(crate) mod env;
+pub(crate) mod env_command;
 mod evidence;
-pub(crate) mod facts;
-mod form;
+pub(crate) mod find_program;
 mod host;
 mod judge;
 mod loader;
-mod loads;
-pub(crate) mod lookup;
-mod names;
 mod observe;
-mod privilege;
+mod preloadable;
+mod program_kind;
+mod secure_mode;
+mod watched_names;
 
-use super::{elf, report, say, settings};
+use super::{output, regular_file, report, settings};
 use core::fmt::Write as _;
 use judge::{Judgement, Verdict};
 use serde::Serialize;
@@ -69,7 +69,7 @@ struct Answer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     ended: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    observed: Option<&'a [report::line::Process]>,
+    observed: Option<&'a [report::record::Process]>,
 }
 
 /// The program or one of its libraries, with the names that matter.
@@ -80,19 +80,19 @@ struct Library {
 }
 
 pub(crate) fn main(args: &Args) -> ExitCode {
-    let asked = say::plain(args.program.as_bytes());
-    let found = match lookup::program(&args.program) {
+    let asked = output::plain(args.program.as_bytes());
+    let found = match find_program::program(&args.program) {
         Ok(found) => found,
-        Err(why) => return say::failure(why),
+        Err(why) => return output::failure(why),
     };
-    let path = say::plain(found.path.as_os_str().as_bytes());
-    let read = elf::file::read(&found.path)
+    let path = output::plain(found.path.as_os_str().as_bytes());
+    let read = regular_file::read(&found.path)
         .map_err(|error| error.to_string())
-        .and_then(|bytes| facts::Facts::read(&bytes).map_err(|damage| damage.to_string()))
-        .and_then(|facts| Ok((loads::refused(&found, &facts)?, facts)));
-    let (early, facts) = match read {
+        .and_then(|bytes| binary::Binary::read(&bytes).map_err(|error| error.to_string()))
+        .and_then(|binary| Ok((preloadable::refused(&found, &binary)?, binary)));
+    let (early, binary) = match read {
         Ok(read) => read,
-        Err(why) => return say::failure(format_args!("{path}: {why}")),
+        Err(why) => return output::failure(format_args!("{path}: {why}")),
     };
     let host = host::Host::probe();
     let environment: Vec<_> = std::env::vars_os().collect();
@@ -101,7 +101,7 @@ pub(crate) fn main(args: &Args) -> ExitCode {
     let mut judgement = match early {
         Some(judgement) => judgement,
         None => {
-            let closure = closure::Closure::of(found.path.clone(), facts, &loader::Loader::here());
+            let closure = closure::Closure::of(found.path.clone(), binary, &loader::Loader::here());
             let against = judge::stays_out(&found, &host, &in_force(&environment));
             let idle = !against.is_empty();
             let mut judgement = judge::by_closure(&closure, &host, against);
@@ -113,7 +113,7 @@ pub(crate) fn main(args: &Args) -> ExitCode {
                         seen.decide(&mut judgement);
                         observed = Some(seen);
                     }
-                    Err(why) => return say::failure(why),
+                    Err(why) => return output::failure(why),
                 }
             }
             if args.run.is_none() && judgement.verdict == Verdict::Helps {
@@ -143,7 +143,7 @@ pub(crate) fn main(args: &Args) -> ExitCode {
             observed: observed.as_ref().map(|seen| seen.processes.as_slice()),
         };
         let text = serde_json::to_string(&answer).unwrap_or_default() + "\n";
-        return say::result(&text, status);
+        return output::result(&text, status);
     }
     let program = if asked == path {
         asked
@@ -158,7 +158,7 @@ pub(crate) fn main(args: &Args) -> ExitCode {
             text.push_str(&report::table::table(process));
         }
     }
-    say::result(&text, status)
+    output::result(&text, status)
 }
 
 /// The settings of this environment; the library complains about bad ones, so this need not.
@@ -174,8 +174,8 @@ fn in_force(environment: &[(OsString, OsString)]) -> settings::Settings<'_> {
 
 fn listed(closure: &closure::Closure) -> Vec<Library> {
     let each = closure.objects.iter().map(|object| Library {
-        path: say::plain(object.path.as_os_str().as_bytes()),
-        imports: object.facts.imports.keys().copied().collect(),
+        path: output::plain(object.path.as_os_str().as_bytes()),
+        imports: object.binary.imports.keys().copied().collect(),
     });
     each.collect()
 }

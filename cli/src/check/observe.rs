@@ -4,9 +4,9 @@
 //! goes to a private folder that is gone afterwards, and what it says decides.
 
 use super::judge::{Judgement, Verdict};
-use crate::report::{each_line, functions::Functions, line::Process};
-use crate::say::{counted, grouped, plain};
-use crate::{inherit, library, run};
+use crate::output::{counted, grouped, plain};
+use crate::report::{each_line, record::Process, symbolizer::Symbolizer};
+use crate::{inherited_state, library, run};
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File};
 use std::io::BufReader;
@@ -50,7 +50,7 @@ pub(crate) fn observe(
     // SAFETY: `restore` makes only async-signal-safe calls.
     unsafe {
         command.pre_exec(|| {
-            inherit::restore();
+            inherited_state::restore();
             Ok(())
         });
     }
@@ -85,7 +85,7 @@ fn processes(report: &Path) -> Vec<Process> {
     let Ok(file) = File::open(report) else {
         return processes;
     };
-    let mut functions = Functions::default();
+    let mut functions = Symbolizer::default();
     // A line that is torn (a process killed in its write) is no reason to lose the others.
     let _ = each_line(BufReader::new(file), |_, line| {
         if let Ok(mut process) = line.and_then(Process::parse) {

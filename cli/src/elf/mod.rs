@@ -1,12 +1,11 @@
 //! ELF files as `check` and `report` need them: headers, sections, symbols, build-id.
 //!
-//! Promises: any bytes at all may be handed in; the answer is facts or [`Damage`], never a
+//! Promises: any bytes at all may be handed in; the answer is facts or [`ElfError`], never a
 //! panic, and the work grows with the size of the file, not with what it claims. So no name
 //! is searched for its end further than the reader needs it, nothing is allocated by a
 //! number that the file gives, and repeated headers over the same bytes are cut off.
 //! The `object` crate reads the structures; which of them to trust is decided here.
 
-pub(crate) mod file;
 pub(crate) mod symbols;
 
 use object::elf::{self as e, FileHeader64, ProgramHeader64};
@@ -21,18 +20,18 @@ pub(crate) const PATH_MAX: usize = 4096;
 
 /// Why bytes that begin like an ELF file cannot be read as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Damage {
+pub(crate) enum ElfError {
     /// Ends before something that its headers promise.
     Truncated,
     /// Headers contradict themselves.
     Malformed(&'static str),
 }
 
-impl core::fmt::Display for Damage {
+impl core::fmt::Display for ElfError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Damage::Truncated => f.write_str("truncated ELF file"),
-            Damage::Malformed(what) => write!(f, "damaged ELF file ({what})"),
+            ElfError::Truncated => f.write_str("truncated ELF file"),
+            ElfError::Malformed(what) => write!(f, "damaged ELF file ({what})"),
         }
     }
 }
@@ -52,18 +51,18 @@ pub(crate) fn is_elf(data: &[u8]) -> bool {
 }
 
 /// Reads the part of the header that is alike in both classes.
-pub(crate) fn ident(data: &[u8]) -> Result<Ident, Damage> {
-    let at = |index: usize| data.get(index).copied().ok_or(Damage::Truncated);
+pub(crate) fn ident(data: &[u8]) -> Result<Ident, ElfError> {
+    let at = |index: usize| data.get(index).copied().ok_or(ElfError::Truncated);
     let bits = match at(4)? {
         e::ELFCLASS32 => 32,
         e::ELFCLASS64 => 64,
-        _ => return Err(Damage::Malformed("class")),
+        _ => return Err(ElfError::Malformed("class")),
     };
     let pair = [at(18)?, at(19)?];
     let machine = match at(5)? {
         e::ELFDATA2LSB => u16::from_le_bytes(pair),
         e::ELFDATA2MSB => u16::from_be_bytes(pair),
-        _ => return Err(Damage::Malformed("byte order")),
+        _ => return Err(ElfError::Malformed("byte order")),
     };
     Ok(Ident { bits, machine })
 }
@@ -80,19 +79,19 @@ pub(crate) struct Image<'a> {
 
 impl<'a> Image<'a> {
     /// # Errors
-    /// [`Damage`] where the kernel or the loader would fail too.
-    pub(crate) fn parse(data: &'a [u8]) -> Result<Image<'a>, Damage> {
+    /// [`ElfError`] where the kernel or the loader would fail too.
+    pub(crate) fn parse(data: &'a [u8]) -> Result<Image<'a>, ElfError> {
         if data.len() < size_of::<FileHeader64<Endianness>>() {
-            return Err(Damage::Truncated);
+            return Err(ElfError::Truncated);
         }
         let header =
-            FileHeader64::<Endianness>::parse(data).map_err(|_| Damage::Malformed("header"))?;
+            FileHeader64::<Endianness>::parse(data).map_err(|_| ElfError::Malformed("header"))?;
         let endian = header
             .endian()
-            .map_err(|_| Damage::Malformed("byte order"))?;
+            .map_err(|_| ElfError::Malformed("byte order"))?;
         let segments = header
             .program_headers(endian, data)
-            .map_err(|_| Damage::Truncated)?;
+            .map_err(|_| ElfError::Truncated)?;
         for segment in segments
             .iter()
             .filter(|segment| segment.p_type(endian) == e::PT_LOAD)
@@ -100,9 +99,9 @@ impl<'a> Image<'a> {
             let (offset, len) = segment.file_range(endian);
             let end = offset
                 .checked_add(len)
-                .ok_or(Damage::Malformed("segment"))?;
+                .ok_or(ElfError::Malformed("segment"))?;
             if end > data.len() as u64 {
-                return Err(Damage::Truncated);
+                return Err(ElfError::Truncated);
             }
         }
         let sections = header.sections(endian, data).unwrap_or_default();

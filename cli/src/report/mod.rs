@@ -4,20 +4,20 @@
 //! that has no end; a bad one gets one line on standard error with its number, and the exit
 //! status says that there was one. A file is read line by line, so that its size is no matter.
 
-mod debug;
-pub(crate) mod functions;
-pub(crate) mod line;
-mod spelling;
+mod debug_files;
+mod demangle;
+pub(crate) mod record;
+pub(crate) mod symbolizer;
 pub(crate) mod table;
 
-use super::say;
-use functions::Functions;
-use line::Process;
+use super::output;
+use record::Process;
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, IsTerminal, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use symbolizer::Symbolizer;
 
 /// Exit status when a line was bad.
 const BAD_LINE: u8 = 1;
@@ -44,21 +44,21 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn main(args: &Args) -> ExitCode {
-    let name = say::plain(args.file.as_os_str().as_encoded_bytes());
+    let name = output::plain(args.file.as_os_str().as_encoded_bytes());
     let source: Box<dyn Read> = if args.file == Path::new("-") {
         Box::new(std::io::stdin().lock())
     } else {
         match File::open(&args.file) {
             // A device may have no end (/dev/zero), and holds no reports. A terminal has.
             Ok(file) if is_device(&file) && !file.is_terminal() => {
-                return say::failure(format_args!("{name}: a device, not a report"));
+                return output::failure(format_args!("{name}: a device, not a report"));
             }
             Ok(file) => Box::new(file),
-            Err(error) => return say::failure(format_args!("{name}: {error}")),
+            Err(error) => return output::failure(format_args!("{name}: {error}")),
         }
     };
-    let mut output = say::Output::new();
-    let mut functions = Functions::default();
+    let mut output = output::Stdout::new();
+    let mut functions = Symbolizer::default();
     let mut bad_lines = 0;
     let mut shown = 0_u64;
     let read = each_line(BufReader::new(source), |number, text| {
@@ -66,7 +66,7 @@ pub(crate) fn main(args: &Args) -> ExitCode {
         if let Some(why) = bad {
             bad_lines += 1;
             if bad_lines <= MAX_COMPLAINTS {
-                say::complain(format_args!("{name}: line {number}: {why}"));
+                output::complain(format_args!("{name}: line {number}: {why}"));
             }
         }
         let Some(mut process) = process else {
@@ -85,16 +85,16 @@ pub(crate) fn main(args: &Args) -> ExitCode {
         ))
     });
     if bad_lines > MAX_COMPLAINTS {
-        say::complain(format_args!(
+        output::complain(format_args!(
             "{name}: {} bad lines in all",
-            say::grouped(bad_lines)
+            output::grouped(bad_lines)
         ));
     }
     match read {
-        Err(error) => say::failure(format_args!("{name}: {error}")),
+        Err(error) => output::failure(format_args!("{name}: {error}")),
         Ok(()) => {
             if shown == 0 && bad_lines == 0 && !args.json {
-                say::complain(format_args!(
+                output::complain(format_args!(
                     "{name}: no reports in it: nobody drew randomness, or nobody wrote yet"
                 ));
             }

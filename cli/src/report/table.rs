@@ -3,8 +3,8 @@
 //! Promises: columns are wide enough for what stands in them, numbers are grouped and to the
 //! right, zero rows are left out where their absence says as much. Pure.
 
-use super::line::{Caller, Process};
-use crate::say::{counted, grouped, plain};
+use super::record::{Caller, Process};
+use crate::output::{counted, grouped, plain};
 use core::fmt::Write as _;
 
 /// The whole block for one process.

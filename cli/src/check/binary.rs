@@ -1,12 +1,12 @@
 //! What one ELF file says about itself that matters here.
 //!
-//! Promises: owned facts, so that the file's bytes need not stay in memory; any bytes may be
+//! Promises: owned values, so that the file's bytes need not stay in memory; any bytes may be
 //! handed in. Symbols are proof (the loader binds them); texts and constants in the code are
 //! hints, and are told apart from proof wherever they are shown.
 
-use super::form::{self, Form};
-use super::names::{self, Kind};
-use crate::elf::{self, Damage, Ident, Image, PATH_MAX, symbols::Dynamic};
+use super::program_kind::{self, ProgramKind};
+use super::watched_names::{self, Kind};
+use crate::elf::{self, ElfError, Ident, Image, PATH_MAX, symbols::Dynamic};
 use crate::library::MACHINE;
 use memchr::memmem;
 use object::elf as e;
@@ -29,10 +29,10 @@ const DRBG_SOURCES: [(&[u8], &str); 2] = [
 ];
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Facts {
+pub(crate) struct Binary {
     /// Class and machine, where they are not ours; the rest is empty then.
     pub(crate) foreign: Option<Ident>,
-    pub(crate) form: Form,
+    pub(crate) kind: ProgramKind,
     pub(crate) needed: Vec<Vec<u8>>,
     pub(crate) rpath: Option<Vec<u8>>,
     pub(crate) runpath: Option<Vec<u8>>,
@@ -59,10 +59,10 @@ pub(crate) struct Facts {
     pub(crate) glibc: Option<(u32, u32)>,
 }
 
-impl Facts {
+impl Binary {
     /// # Errors
-    /// [`Damage`] where neither the kernel nor the loader could use the file.
-    pub(crate) fn read(data: &[u8]) -> Result<Facts, Damage> {
+    /// [`ElfError`] where neither the kernel nor the loader could use the file.
+    pub(crate) fn read(data: &[u8]) -> Result<Binary, ElfError> {
         let ident = elf::ident(data)?;
         if ident
             != (Ident {
@@ -70,27 +70,27 @@ impl Facts {
                 machine: MACHINE,
             })
         {
-            return Ok(Facts {
+            return Ok(Binary {
                 foreign: Some(ident),
-                ..Facts::default()
+                ..Binary::default()
             });
         }
         let image = Image::parse(data)?;
         let dynamic = image.dynamic();
         if dynamic.is_none() && image.segments_of(e::PT_DYNAMIC).next().is_some() {
-            return Err(Damage::Malformed("dynamic section"));
+            return Err(ElfError::Malformed("dynamic section"));
         }
-        let mut facts = Facts {
-            form: form::form(&image, dynamic.as_ref())?,
-            go: form::go(&image),
-            ..Facts::default()
+        let mut binary = Binary {
+            kind: program_kind::program_kind(&image, dynamic.as_ref())?,
+            go: program_kind::go(&image),
+            ..Binary::default()
         };
         if let Some(dynamic) = &dynamic {
-            facts.take_dynamic(&image, dynamic);
+            binary.take_dynamic(&image, dynamic);
         }
-        facts.take_symbols(&image, dynamic.as_ref());
-        facts.take_texts(&image, dynamic.as_ref());
-        Ok(facts)
+        binary.take_symbols(&image, dynamic.as_ref());
+        binary.take_texts(&image, dynamic.as_ref());
+        Ok(binary)
     }
 
     fn take_dynamic(&mut self, image: &Image<'_>, dynamic: &Dynamic<'_>) {
@@ -108,7 +108,8 @@ impl Facts {
         self.rpath = text(e::DT_RPATH);
         self.runpath = text(e::DT_RUNPATH);
         self.soname = text(e::DT_SONAME);
-        self.no_default_folders = form::flags_1(image, dynamic) & u64::from(e::DF_1_NODEFLIB) != 0;
+        self.no_default_folders =
+            program_kind::flags_1(image, dynamic) & u64::from(e::DF_1_NODEFLIB) != 0;
     }
 
     fn take_symbols(&mut self, image: &Image<'_>, dynamic: Option<&Dynamic<'_>>) {
@@ -116,8 +117,8 @@ impl Facts {
         if let Some(symbols) = dynamic.and_then(|dynamic| image.dynamic_symbols(dynamic)) {
             for symbol in symbols.entries {
                 let Some((name, kind)) = symbols
-                    .name(symbol, endian, names::LONGEST)
-                    .and_then(names::watched)
+                    .name(symbol, endian, watched_names::LONGEST)
+                    .and_then(watched_names::watched)
                 else {
                     continue;
                 };
@@ -136,8 +137,8 @@ impl Facts {
                 .filter(|symbol| !symbol.is_undefined(endian))
             {
                 if let Some((name, kind)) = symbols
-                    .name(symbol, endian, names::LONGEST)
-                    .and_then(names::watched)
+                    .name(symbol, endian, watched_names::LONGEST)
+                    .and_then(watched_names::watched)
                 {
                     self.defines.insert(name, kind);
                 }
@@ -174,7 +175,7 @@ impl Facts {
         }
         if self.soname.as_deref() == Some(b"libc.so.6") {
             self.glibc = memmem::find(data, b"release version ")
-                .and_then(|at| form::version(data.get(at + 16..)?));
+                .and_then(|at| program_kind::version(data.get(at + 16..)?));
         }
     }
 }
@@ -217,9 +218,11 @@ mod tests {
 
     #[test]
     fn this_very_program_is_read() {
-        let facts = Facts::read(&std::fs::read("/proc/self/exe").unwrap()).unwrap();
-        assert!(matches!(facts.form, Form::Dynamic(_)) && facts.rust && facts.go.is_none());
-        assert!(facts.needed.contains(&b"libc.so.6".to_vec()));
-        assert_eq!(facts.imports.get("syscall"), Some(&Kind::Syscall));
+        let binary = Binary::read(&std::fs::read("/proc/self/exe").unwrap()).unwrap();
+        assert!(
+            matches!(binary.kind, ProgramKind::Dynamic(_)) && binary.rust && binary.go.is_none()
+        );
+        assert!(binary.needed.contains(&b"libc.so.6".to_vec()));
+        assert_eq!(binary.imports.get("syscall"), Some(&Kind::Syscall));
     }
 }

@@ -3,13 +3,13 @@
 //! Promises: every reason that holds is told, not the first alone: a static program of Go
 //! is not helped by linking it dynamically.
 
-use super::facts::Facts;
-use super::form::Form;
+use super::binary::Binary;
+use super::find_program::Found;
 use super::judge::{Judgement, Verdict};
-use super::lookup::Found;
-use super::privilege;
+use super::program_kind::ProgramKind;
+use super::secure_mode;
 use crate::library::MACHINE;
-use crate::say::plain;
+use crate::output::plain;
 use crate::settings::basename;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -18,9 +18,9 @@ use std::path::Path;
 ///
 /// # Errors
 /// Why this is no program at all.
-pub(crate) fn refused(found: &Found, facts: &Facts) -> Result<Option<Judgement>, String> {
+pub(crate) fn refused(found: &Found, binary: &Binary) -> Result<Option<Judgement>, String> {
     let mut reasons = Vec::new();
-    if let Some(foreign) = facts.foreign {
+    if let Some(foreign) = binary.foreign {
         reasons.push(match (foreign.bits, foreign.machine) {
             (64, machine) => format!(
                 "built for another machine (ELF machine {machine}; the library's is {MACHINE})"
@@ -32,16 +32,16 @@ pub(crate) fn refused(found: &Found, facts: &Facts) -> Result<Option<Judgement>,
             reasons,
         }));
     }
-    match &facts.form {
-        Form::Library => return Err("a shared library, not a program".into()),
-        Form::Other => return Err("an ELF file, but not a program".into()),
-        Form::Static => reasons.push("statically linked: no loader reads LD_PRELOAD".into()),
-        Form::StaticPie => {
+    match &binary.kind {
+        ProgramKind::Library => return Err("a shared library, not a program".into()),
+        ProgramKind::Other => return Err("an ELF file, but not a program".into()),
+        ProgramKind::Static => reasons.push("statically linked: no loader reads LD_PRELOAD".into()),
+        ProgramKind::StaticPie => {
             reasons.push("statically linked (static-pie): no loader reads LD_PRELOAD".into())
         }
-        Form::Dynamic(loader) => reasons.extend(foreign_loader(loader, facts)),
+        ProgramKind::Dynamic(loader) => reasons.extend(foreign_loader(loader, binary)),
     }
-    if let Some(what) = privilege::gained(&found.path) {
+    if let Some(what) = secure_mode::gained(&found.path) {
         reasons.push(format!(
             "{what}: it starts in secure mode (AT_SECURE) for other callers, and the loader then ignores LD_PRELOAD"
         ));
@@ -50,7 +50,7 @@ pub(crate) fn refused(found: &Found, facts: &Facts) -> Result<Option<Judgement>,
     if reasons.is_empty() {
         return Ok(None);
     }
-    reasons.extend(go(facts));
+    reasons.extend(go(binary));
     Ok(Some(Judgement {
         verdict: Verdict::CannotLoad,
         reasons,
@@ -58,10 +58,10 @@ pub(crate) fn refused(found: &Found, facts: &Facts) -> Result<Option<Judgement>,
 }
 
 /// A loader that is not the GNU C library's, or is not here.
-fn foreign_loader(loader: &[u8], facts: &Facts) -> Option<String> {
+fn foreign_loader(loader: &[u8], binary: &Binary) -> Option<String> {
     let (shown, name) = (plain(loader), basename(loader));
     if name.starts_with(b"ld-musl")
-        || facts
+        || binary
             .needed
             .iter()
             .any(|name| name.starts_with(b"libc.musl"))
@@ -80,8 +80,8 @@ fn foreign_loader(loader: &[u8], facts: &Facts) -> Option<String> {
 }
 
 /// Why a program of Go never passes the library.
-pub(crate) fn go(facts: &Facts) -> Option<String> {
-    let version = facts.go.as_ref()?;
+pub(crate) fn go(binary: &Binary) -> Option<String> {
+    let version = binary.go.as_ref()?;
     let drbg = match version
         .strip_prefix("go1.")
         .and_then(|rest| rest.split('.').next()?.parse::<u32>().ok())

@@ -1,14 +1,15 @@
 //! Debug data that lies apart from the program: where it may be, and whether it is the right one.
 
-use super::functions::Module;
-use crate::elf::{Image, file, text_at};
+use super::symbolizer::FunctionTable;
+use crate::elf::{Image, text_at};
+use crate::regular_file;
 use std::path::{Path, PathBuf};
 
 /// Where distributions put debug data (gdb's default as well).
 const DEBUG: &str = "/usr/lib/debug";
 
 /// By the build-id.
-pub(crate) fn by_build_id(build_id: &str) -> Option<Module> {
+pub(crate) fn by_build_id(build_id: &str) -> Option<FunctionTable> {
     // It comes from the report and goes into a path: digits or nothing.
     if build_id.len() > 128 || !build_id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
@@ -27,7 +28,7 @@ pub(crate) fn by_build_id(build_id: &str) -> Option<Module> {
 }
 
 /// By the section .gnu_debuglink: a file name and its CRC-32.
-pub(crate) fn by_link(path: &Path, image: &Image<'_>, build_id: &str) -> Option<Module> {
+pub(crate) fn by_link(path: &Path, image: &Image<'_>, build_id: &str) -> Option<FunctionTable> {
     let section = image.section(".gnu_debuglink")?;
     let name = core::str::from_utf8(text_at(section, 0, 255)?).ok()?;
     let checksum = section
@@ -49,8 +50,8 @@ pub(crate) fn by_link(path: &Path, image: &Image<'_>, build_id: &str) -> Option<
         .find_map(|place| debug_file(place, build_id, Some(checksum)))
 }
 
-fn debug_file(path: &Path, build_id: &str, checksum: Option<u32>) -> Option<Module> {
-    let bytes = file::read(path).ok()?;
+fn debug_file(path: &Path, build_id: &str, checksum: Option<u32>) -> Option<FunctionTable> {
+    let bytes = regular_file::read(path).ok()?;
     let image = Image::parse(&bytes).ok()?;
     let same = if build_id.is_empty() {
         checksum == Some(crc32(&bytes))
@@ -60,7 +61,7 @@ fn debug_file(path: &Path, build_id: &str, checksum: Option<u32>) -> Option<Modu
     same.then(|| {
         image
             .full_symbols()
-            .map(|symbols| Module::from(symbols, image.endian))
+            .map(|symbols| FunctionTable::from(symbols, image.endian))
     })?
 }
 

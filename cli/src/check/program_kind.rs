@@ -1,12 +1,12 @@
 //! What kind of program a file is: how it starts, and which compiler's runtime is in it.
 
-use crate::elf::{self, Damage, Image, PATH_MAX, symbols::Dynamic};
+use crate::elf::{self, ElfError, Image, PATH_MAX, symbols::Dynamic};
 use object::elf as e;
 use object::read::elf::{FileHeader, ProgramHeader};
 
 /// How the file comes to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum ProgramKind {
     /// By this loader.
     Dynamic(Vec<u8>),
     Static,
@@ -29,8 +29,11 @@ pub(crate) fn flags_1(image: &Image<'_>, dynamic: &Dynamic<'_>) -> u64 {
 /// How this file comes to run.
 ///
 /// # Errors
-/// [`Damage`] where the kernel refuses the file.
-pub(crate) fn form(image: &Image<'_>, dynamic: Option<&Dynamic<'_>>) -> Result<Form, Damage> {
+/// [`ElfError`] where the kernel refuses the file.
+pub(crate) fn program_kind(
+    image: &Image<'_>,
+    dynamic: Option<&Dynamic<'_>>,
+) -> Result<ProgramKind, ElfError> {
     let interpreter = image.segments_of(e::PT_INTERP).next();
     match image.header.e_type(image.endian) {
         e::ET_EXEC | e::ET_DYN if interpreter.is_some() => {
@@ -38,16 +41,20 @@ pub(crate) fn form(image: &Image<'_>, dynamic: Option<&Dynamic<'_>>) -> Result<F
             let path = bytes.and_then(|bytes| elf::text_at(bytes, 0, PATH_MAX));
             // The kernel wants the NUL as well, and refuses the program without it.
             path.filter(|path| !path.is_empty())
-                .map(|path| Form::Dynamic(path.to_vec()))
-                .ok_or(Damage::Malformed("interpreter"))
+                .map(|path| ProgramKind::Dynamic(path.to_vec()))
+                .ok_or(ElfError::Malformed("interpreter"))
         }
-        e::ET_EXEC => Ok(Form::Static),
+        e::ET_EXEC => Ok(ProgramKind::Static),
         e::ET_DYN => {
             let pie = dynamic
                 .is_some_and(|dynamic| flags_1(image, dynamic) & u64::from(e::DF_1_PIE) != 0);
-            Ok(if pie { Form::StaticPie } else { Form::Library })
+            Ok(if pie {
+                ProgramKind::StaticPie
+            } else {
+                ProgramKind::Library
+            })
         }
-        _ => Ok(Form::Other),
+        _ => Ok(ProgramKind::Other),
     }
 }
 

@@ -6,7 +6,7 @@ use core::fmt::Write;
 pub(crate) const LONGEST_NAME: usize = 4096;
 
 /// A symbol as its programmer wrote it.
-pub(crate) fn readable(symbol: &str) -> String {
+pub(crate) fn demangled(symbol: &str) -> String {
     let mut written = Bounded(String::new());
     let done = if let Ok(rust) = rustc_demangle::try_demangle(symbol) {
         write!(written, "{rust:#}").is_ok()
@@ -40,10 +40,10 @@ mod tests {
 
     #[test]
     fn names_are_written_as_in_the_source() {
-        assert_eq!(readable("main"), "main");
-        assert_eq!(readable("_ZN3foo3barEv"), "foo::bar()");
+        assert_eq!(demangled("main"), "main");
+        assert_eq!(demangled("_ZN3foo3barEv"), "foo::bar()");
         assert_eq!(
-            readable("_ZN4core3fmt5write17h0123456789abcdefE"),
+            demangled("_ZN4core3fmt5write17h0123456789abcdefE"),
             "core::fmt::write"
         );
     }

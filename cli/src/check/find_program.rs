@@ -5,9 +5,9 @@
 //! such a line is followed too: `-S`, assignments, `-u` and `-i`, of which some take the
 //! preload away again. Bounded, so that scripts that name each other end.
 
-use super::env::{self, Env};
+use super::env_command::{self, Env};
 use crate::elf;
-use crate::say::plain;
+use crate::output::plain;
 use std::ffi::{CString, OsStr, OsString};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -85,7 +85,7 @@ pub(crate) fn program(command: &OsStr) -> Result<Found, String> {
                 program,
                 path: search,
                 loses,
-            } = env::parse(argument).map_err(|why| format!("{shown}: {why}"))?;
+            } = env_command::parse(argument).map_err(|why| format!("{shown}: {why}"))?;
             loses_preload = loses_preload.or_else(|| loses.map(|why| format!("{shown}: {why}")));
             let search = search.or_else(|| std::env::var_os("PATH"));
             path = in_path(&program, search.as_deref())

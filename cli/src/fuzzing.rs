@@ -4,14 +4,14 @@
 //! files that were cut, changed and spliced, from a fixed seed: the same thousands of cases
 //! in every run. A panic ends them; so does work that does not end.
 
-use crate::check::{cache, env, facts::Facts, lookup};
+use crate::check::{binary::Binary, cache, env_command, find_program};
 use crate::elf::Image;
-use crate::report::functions::Module;
-use crate::report::{each_line, line::Process, table};
+use crate::report::symbolizer::FunctionTable;
+use crate::report::{each_line, record::Process, table};
 
 /// An ELF file, as `check` reads programs and `report` reads modules.
 pub fn elf(bytes: &[u8]) {
-    if let Err(damage) = Facts::read(bytes) {
+    if let Err(damage) = Binary::read(bytes) {
         assert!(!damage.to_string().is_empty());
     }
     let Ok(image) = Image::parse(bytes) else {
@@ -23,7 +23,7 @@ pub fn elf(bytes: &[u8]) {
         .dynamic()
         .and_then(|dynamic| image.dynamic_symbols(&dynamic));
     for symbols in [image.full_symbols(), dynamic].into_iter().flatten() {
-        let module = Module::from(symbols, image.endian);
+        let module = FunctionTable::from(symbols, image.endian);
         for address in [0, 1, 0x1000, 0x1139, 0x2000, u64::MAX - 1, u64::MAX] {
             if let Some((_, start)) = module.function_at(address) {
                 assert!(start <= address);
@@ -61,11 +61,11 @@ pub fn report(bytes: &[u8]) {
 
 /// The beginning of a script, env's argument, the loader's cache.
 pub fn script(bytes: &[u8]) {
-    if let Some((interpreter, argument)) = lookup::shebang(bytes) {
+    if let Some((interpreter, argument)) = find_program::shebang(bytes) {
         assert!(!interpreter.is_empty());
-        let _ = env::parse(argument);
+        let _ = env_command::parse(argument);
     }
-    let _ = env::parse(bytes);
+    let _ = env_command::parse(bytes);
     cache::parse(bytes);
 }
 
@@ -176,7 +176,7 @@ mod tests {
             let other = &programs[dice.below(programs.len())];
             let bad = dice.spoil(program, other);
             elf(&bad);
-            taken += usize::from(Facts::read(&bad).is_ok());
+            taken += usize::from(Binary::read(&bad).is_ok());
         }
         // Neither are they all refused at the door, nor does everything pass.
         assert!((500..5500).contains(&taken), "{taken}");
@@ -190,7 +190,7 @@ mod tests {
                 elf(&program[..len]);
             }
             for len in [0, 3, 10, 19, 63, 200] {
-                assert!(Facts::read(&program[..len]).is_err(), "{len}");
+                assert!(Binary::read(&program[..len]).is_err(), "{len}");
             }
         }
     }

@@ -4,10 +4,11 @@
 //! from debug data of the same build-id (or the checksum that .gnu_debuglink gives); never a
 //! guess from a file that was replaced since. Each module is read once.
 
-use super::debug::{by_build_id, by_link};
-use super::line::Caller;
-use super::spelling::{LONGEST_NAME, readable};
-use crate::elf::{Image, file, symbols::Symbols, text_at};
+use super::debug_files::{by_build_id, by_link};
+use super::demangle::{LONGEST_NAME, demangled};
+use super::record::Caller;
+use crate::elf::{Image, symbols::Symbols, text_at};
+use crate::regular_file;
 use object::Endianness;
 use object::elf::{STB_GLOBAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
 use object::read::elf::Sym;
@@ -27,18 +28,18 @@ struct Function {
 
 /// The functions of one module, by address.
 #[derive(Default)]
-pub(crate) struct Module {
+pub(crate) struct FunctionTable {
     functions: Vec<Function>,
     strings: Vec<u8>,
 }
 
 /// All modules asked for so far.
 #[derive(Default)]
-pub(crate) struct Functions {
-    modules: HashMap<(String, String), Module>,
+pub(crate) struct Symbolizer {
+    modules: HashMap<(String, String), FunctionTable>,
 }
 
-impl Functions {
+impl Symbolizer {
     /// Names the functions of these callers, where that can be done.
     pub(crate) fn name(&mut self, callers: &mut [Caller]) {
         for caller in callers {
@@ -54,7 +55,9 @@ impl Functions {
             let module = self
                 .modules
                 .entry(key)
-                .or_insert_with_key(|(path, build_id)| Module::load(Path::new(path), build_id));
+                .or_insert_with_key(|(path, build_id)| {
+                    FunctionTable::load(Path::new(path), build_id)
+                });
             if let Some((name, start)) = module.function_at(call) {
                 caller.function = Some(name);
                 caller.function_offset = Some(call + 1 - start);
@@ -63,16 +66,16 @@ impl Functions {
     }
 }
 
-impl Module {
-    fn load(path: &Path, build_id: &str) -> Module {
+impl FunctionTable {
+    fn load(path: &Path, build_id: &str) -> FunctionTable {
         let bytes = Some(path)
             .filter(|path| path.is_absolute())
-            .and_then(|path| file::read(path).ok());
+            .and_then(|path| regular_file::read(path).ok());
         let image = bytes.as_deref().and_then(|bytes| Image::parse(bytes).ok());
         let same = image.filter(|image| build_id.is_empty() || image.build_id() == build_id);
         if let Some(full) = same
             .as_ref()
-            .and_then(|image| Some(Module::from(image.full_symbols()?, image.endian)))
+            .and_then(|image| Some(FunctionTable::from(image.full_symbols()?, image.endian)))
         {
             return full;
         }
@@ -81,7 +84,7 @@ impl Module {
             .or_else(|| by_link(path, same.as_ref()?, build_id))
             .or_else(|| {
                 let image = same.as_ref()?;
-                Some(Module::from(
+                Some(FunctionTable::from(
                     image.dynamic_symbols(&image.dynamic()?)?,
                     image.endian,
                 ))
@@ -89,7 +92,7 @@ impl Module {
             .unwrap_or_default()
     }
 
-    pub(crate) fn from(symbols: Symbols<'_>, endian: Endianness) -> Module {
+    pub(crate) fn from(symbols: Symbols<'_>, endian: Endianness) -> FunctionTable {
         let mut functions: Vec<Function> = symbols
             .entries
             .iter()
@@ -106,7 +109,7 @@ impl Module {
             .collect();
         // Of several names for one place the global one is last, and so found first.
         functions.sort_by_key(|function| (function.start, function.len > 0, function.global));
-        Module {
+        FunctionTable {
             functions,
             strings: symbols.strings.to_vec(),
         }
@@ -123,7 +126,7 @@ impl Module {
             return None;
         }
         let name = text_at(&self.strings, function.name as usize, LONGEST_NAME)?;
-        Some((readable(&String::from_utf8_lossy(name)), function.start))
+        Some((demangled(&String::from_utf8_lossy(name)), function.start))
     }
 }
 
@@ -139,7 +142,7 @@ mod tests {
             name,
             global,
         };
-        let module = Module {
+        let module = FunctionTable {
             functions: vec![
                 function(16, 16, 1, false),
                 function(16, 16, 3, true),

@@ -11,14 +11,14 @@ use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 /// Standard output, for a command that writes piece by piece.
-pub(crate) struct Output {
+pub(crate) struct Stdout {
     stdout: std::io::Stdout,
     trouble: Option<std::io::Error>,
 }
 
-impl Output {
-    pub(crate) fn new() -> Output {
-        Output {
+impl Stdout {
+    pub(crate) fn new() -> Stdout {
+        Stdout {
             stdout: std::io::stdout(),
             trouble: None,
         }
@@ -49,7 +49,7 @@ impl Output {
 
 /// Writes a finished text to standard output; the status is `status` if it arrived.
 pub(crate) fn result(text: &str, status: u8) -> ExitCode {
-    let mut output = Output::new();
+    let mut output = Stdout::new();
     output.write(text);
     output.finish(status)
 }

@@ -1,6 +1,6 @@
 //! What env(1) does when it stands on a `#!` line.
 
-use crate::say::plain;
+use crate::output::plain;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
