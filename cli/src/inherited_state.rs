@@ -3,10 +3,12 @@
 //! Before `main`, Rust's runtime ignores SIGPIPE and opens /dev/null on whichever of the
 //! descriptors 0, 1 and 2 was closed; its `exec` then sets SIGPIPE to the default. Under
 //! systemd SIGPIPE is ignored from the start (IgnoreSIGPIPE=yes), so a service run
-//! through us would suddenly die of it. So the state is noted before the runtime starts,
-//! and put back by [`restore`] right before the exec.
+//! through us would suddenly die of it. So the state is recorded before the runtime starts,
+//! and put back right before the exec.
 
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 /// SIGPIPE was ignored when we were started.
 static IGNORED: AtomicBool = AtomicBool::new(false);
@@ -18,9 +20,9 @@ static CLOSED: AtomicU8 = AtomicU8::new(0);
 /// and `main` is where Rust's runtime begins. What stands there must be a C function.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static NOTE: extern "C" fn() = note;
+static RECORD: extern "C" fn() = record;
 
-extern "C" fn note() {
+extern "C" fn record() {
     // SAFETY: all-zero bytes are a valid sigaction; it is only written to.
     let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
     // SAFETY: a null new action asks only, and `action` is writable for the old one.
@@ -34,9 +36,14 @@ extern "C" fn note() {
     }
 }
 
-/// Puts back what [`note`] saw. For the moment before an exec: standard error may be
-/// closed by it.
-pub(crate) fn restore() {
+/// Has this command start its program with the state that [`record`] saw.
+pub(crate) fn restore_in(command: &mut Command) {
+    // SAFETY: the function makes async-signal-safe calls alone, and touches no memory of ours.
+    unsafe { command.pre_exec(restore) };
+}
+
+/// Standard error may be closed by it, so nothing can be said afterwards.
+fn restore() -> std::io::Result<()> {
     if IGNORED.load(Relaxed) {
         // SAFETY: SIG_IGN is a valid disposition for SIGPIPE and replaces no handler of ours.
         unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
@@ -47,4 +54,5 @@ pub(crate) fn restore() {
             unsafe { libc::close(descriptor) };
         }
     }
+    Ok(())
 }

@@ -5,7 +5,7 @@
 //! else's library is loaded by accident. ld.so ignores a missing preload with a line and
 //! exit status 0; that is why everything is looked at here, before.
 
-use super::output::plain;
+use super::output::printable;
 use core::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ impl fmt::Display for FindError {
             FindError::Missing(folders) => {
                 let names: Vec<String> = folders
                     .iter()
-                    .map(|folder| plain(folder.as_os_str().as_bytes()))
+                    .map(|folder| printable(folder.as_os_str().as_bytes()))
                     .collect();
                 write!(f, "{NAME} not found; looked in {}", names.join(", "))
             }
@@ -59,13 +59,13 @@ impl fmt::Display for FindError {
                 write!(
                     f,
                     "{}: not a shared library for this machine",
-                    plain(path.as_os_str().as_bytes())
+                    printable(path.as_os_str().as_bytes())
                 )
             }
             FindError::UnusableName(path) => write!(
                 f,
                 "{}: LD_PRELOAD cannot hold a path with a colon, a blank or a dollar sign; install it elsewhere",
-                plain(path.as_os_str().as_bytes())
+                printable(path.as_os_str().as_bytes())
             ),
         }
     }

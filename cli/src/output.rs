@@ -100,12 +100,12 @@ fn misuse(text: &str) -> String {
         true => "ownpool".to_owned(),
         false => command.join(" "),
     };
-    plain(format!("{line} (see {command} --help)"))
+    printable(format!("{line} (see {command} --help)"))
 }
 
 /// A name from outside, fit for a terminal: control characters, the marks that change
 /// the direction of text and those that end a line are escaped, bytes that are no UTF-8 replaced.
-pub(crate) fn plain(name: impl AsRef<[u8]>) -> String {
+pub(crate) fn printable(name: impl AsRef<[u8]>) -> String {
     let mut shown = String::new();
     for character in String::from_utf8_lossy(name.as_ref()).chars() {
         match character {
@@ -187,9 +187,9 @@ mod tests {
 
     #[test]
     fn names_cannot_drive_a_terminal() {
-        assert_eq!(plain("/usr/bin/perl"), "/usr/bin/perl");
-        assert_eq!(plain("a\u{1b}[2Jb\n"), "a\\u{1b}[2Jb\\n");
-        assert_eq!(plain("x\u{202e}y"), "x\\u{202e}y");
-        assert_eq!(plain(b"\xff\x80z"), "\u{fffd}\u{fffd}z");
+        assert_eq!(printable("/usr/bin/perl"), "/usr/bin/perl");
+        assert_eq!(printable("a\u{1b}[2Jb\n"), "a\\u{1b}[2Jb\\n");
+        assert_eq!(printable("x\u{202e}y"), "x\\u{202e}y");
+        assert_eq!(printable(b"\xff\x80z"), "\u{fffd}\u{fffd}z");
     }
 }

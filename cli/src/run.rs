@@ -104,13 +104,13 @@ pub(crate) fn main(args: Args) -> ExitCode {
         if let Err(words) = judged {
             return output::failure(format_args!(
                 "{option} ({setting}): {words}: \"{}\"",
-                output::plain(value.as_bytes())
+                output::printable(value.as_bytes())
             ));
         }
     }
     let library = match library::find() {
         Ok(path) => path,
-        Err(trouble) => return output::failure(trouble),
+        Err(error) => return output::failure(error),
     };
     for (_, setting, value) in &settings {
         put(setting, value);
@@ -130,17 +130,11 @@ pub(crate) fn main(args: Args) -> ExitCode {
 fn become_program(program: &OsStr, arguments: &[OsString]) -> ExitCode {
     let mut command = std::process::Command::new(program);
     command.args(arguments);
-    // SAFETY: `restore` makes only async-signal-safe calls, and nothing is forked here.
-    unsafe {
-        command.pre_exec(|| {
-            inherited_state::restore();
-            Ok(())
-        });
-    }
+    inherited_state::restore_in(&mut command);
     let error = command.exec();
     let name = match program.is_empty() {
         true => "\"\"".into(),
-        false => output::plain(program.as_bytes()),
+        false => output::printable(program.as_bytes()),
     };
     output::complain(format_args!("{name}: {error}"));
     ExitCode::from(if error.kind() == ErrorKind::NotFound {

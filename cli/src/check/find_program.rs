@@ -1,14 +1,14 @@
 //! From the word that a user types to the ELF program that runs: PATH, scripts, env(1).
 //!
 //! Promises: the kernel's rules for `#!` lines (the first 256 bytes, one argument, at most
-//! five interpreters one after the other) and execvp's for PATH. What env(1) is told on
-//! such a line is followed too: `-S`, assignments, `-u` and `-i`, of which some take the
-//! preload away again. Bounded, so that scripts that name each other end.
+//! five interpreters one after the other) and execvp's for PATH. Bounded, so that scripts
+//! that name each other end.
 
 use super::env_command::{self, Env};
 use crate::elf;
-use crate::output::plain;
-use std::ffi::{CString, OsStr, OsString};
+use crate::output::printable;
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
@@ -20,12 +20,12 @@ const HEAD: u64 = 256;
 /// Interpreters in a row that the kernel follows (fs/exec.c: deeper is ELOOP).
 const MAX_DEPTH: usize = 5;
 
-/// Starts anew by env(1) that are followed.
+/// Programs started by env(1) that are followed.
 const MAX_ENVS: usize = 8;
 
 /// The program behind a command.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundProgram {
     /// What was followed, in words, outermost first.
     pub(crate) steps: Vec<String>,
     /// The ELF file, free of symbolic links.
@@ -40,7 +40,7 @@ pub(crate) struct Found {
 }
 
 /// The program that this command runs, or one line that says why none can be told.
-pub(crate) fn program(command: &OsStr) -> Result<Found, String> {
+pub(crate) fn find_program(command: &OsStr) -> Result<FoundProgram, String> {
     let mut steps = Vec::new();
     let mut loses_preload = None;
     let mut path = in_path(command, std::env::var_os("PATH").as_deref())?;
@@ -48,11 +48,11 @@ pub(crate) fn program(command: &OsStr) -> Result<Found, String> {
     let mut executed = path.clone();
     let (mut depth, mut envs) = (0, 0);
     loop {
-        let shown = plain(path.as_os_str().as_bytes());
+        let shown = printable(path.as_os_str().as_bytes());
         let head = head(&path).map_err(|error| format!("{shown}: {error}"))?;
         if elf::is_elf(&head) {
             let path = std::fs::canonicalize(&path).map_err(|error| format!("{shown}: {error}"))?;
-            return Ok(Found {
+            return Ok(FoundProgram {
                 steps,
                 path,
                 argv0,
@@ -60,37 +60,39 @@ pub(crate) fn program(command: &OsStr) -> Result<Found, String> {
                 loses_preload,
             });
         }
-        let Some((interpreter, argument)) = shebang(&head) else {
-            return Err(format!(
-                "{shown}: neither an ELF program nor a script with a #! line"
-            ));
-        };
+        let (interpreter, argument) = shebang(&head).ok_or_else(|| {
+            format!("{shown}: neither an ELF program nor a script with a #! line")
+        })?;
         depth += 1;
         if depth > MAX_DEPTH {
             return Err(format!(
                 "{shown}: more than {MAX_DEPTH} interpreters in a row; the kernel refuses that"
             ));
         }
-        steps.push(format!("{shown} is a script of {}", plain(interpreter)));
+        let name = printable(interpreter);
+        steps.push(format!("{shown} is a script of {name}"));
         path = PathBuf::from(OsStr::from_bytes(interpreter));
         argv0 = path.clone().into_os_string();
-        usable(&path)
-            .map_err(|why| format!("{shown}: its interpreter {}: {why}", plain(interpreter)))?;
+        check_executable(&path).map_err(|why| format!("{shown}: its interpreter {name}: {why}"))?;
         if path.file_name() == Some(OsStr::new("env")) {
             envs += 1;
             if envs > MAX_ENVS {
                 return Err(format!("{shown}: scripts start each other without end"));
             }
+            let env = env_command::parse(argument).map_err(|why| format!("{shown}: {why}"))?;
             let Env {
                 program,
                 path: search,
                 loses,
-            } = env_command::parse(argument).map_err(|why| format!("{shown}: {why}"))?;
+            } = env;
             loses_preload = loses_preload.or_else(|| loses.map(|why| format!("{shown}: {why}")));
             let search = search.or_else(|| std::env::var_os("PATH"));
             path = in_path(&program, search.as_deref())
                 .map_err(|why| format!("{shown}: env: {why}"))?;
-            steps.push(format!("env starts {}", plain(path.as_os_str().as_bytes())));
+            steps.push(format!(
+                "env starts {}",
+                printable(path.as_os_str().as_bytes())
+            ));
             argv0 = program;
             executed = path.clone();
             depth = 0;
@@ -101,63 +103,46 @@ pub(crate) fn program(command: &OsStr) -> Result<Found, String> {
 /// As execvp: a word with a slash is a path, any other is looked for in PATH; what is there
 /// but cannot be executed is remembered while looking on.
 fn in_path(command: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, String> {
-    let shown = plain(command.as_bytes());
+    let shown = printable(command.as_bytes());
     if command.is_empty() {
         return Err("an empty name is no program".into());
     }
     if command.as_bytes().contains(&b'/') {
-        let path = PathBuf::from(command);
-        return usable(&path)
-            .map(|()| path)
-            .map_err(|why| format!("{shown}: {why}"));
+        check_executable(Path::new(command)).map_err(|why| format!("{shown}: {why}"))?;
+        return Ok(command.into());
     }
     // Without PATH, glibc looks in _CS_PATH.
     let search = search.unwrap_or(OsStr::new("/bin:/usr/bin"));
     let mut denied = None;
-    for folder in std::env::split_paths(search) {
-        let path = if folder.as_os_str().is_empty() {
-            Path::new(".").join(command)
-        } else {
-            folder.join(command)
-        };
-        match usable(&path) {
+    for directory in std::env::split_paths(search) {
+        // An empty element is the working directory.
+        let path = Path::new(".").join(directory).join(command);
+        match check_executable(&path) {
             Ok(()) => return Ok(path),
             Err(why) if why != NOT_FOUND => denied = denied.or(Some(why)),
             Err(_) => {}
         }
     }
-    Err(match denied {
-        Some(why) => format!("{shown}: {why}"),
-        None => format!("{shown}: not found in PATH"),
-    })
+    let why = denied.unwrap_or_else(|| "not found in PATH".into());
+    Err(format!("{shown}: {why}"))
 }
 
 const NOT_FOUND: &str = "not found";
 
 /// Whether the kernel would let us execute this file.
-fn usable(path: &Path) -> Result<(), String> {
-    let metadata = match std::fs::metadata(path) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(NOT_FOUND.into()),
-        Err(error) => return Err(error.to_string()),
-    };
+fn check_executable(path: &Path) -> Result<(), String> {
+    let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => NOT_FOUND.into(),
+        _ => error.to_string(),
+    })?;
     if metadata.is_dir() {
-        return Err("a directory".into());
-    }
-    if !metadata.is_file() {
-        return Err("not a regular file".into());
-    }
-    let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| NOT_FOUND.to_string())?;
-    // SAFETY: `name` is a NUL-terminated string that outlives the call.
-    let allowed =
-        unsafe { libc::faccessat(libc::AT_FDCWD, name.as_ptr(), libc::X_OK, libc::AT_EACCESS) };
-    if allowed == 0 {
-        Ok(())
+        Err("a directory".into())
+    } else if !metadata.is_file() {
+        Err("not a regular file".into())
     } else {
-        Err("not executable".into())
+        accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS).map_err(|_| "not executable".into())
     }
 }
-
 fn head(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = std::fs::OpenOptions::new()
@@ -192,7 +177,9 @@ mod tests {
 
     #[test]
     fn script_lines_as_the_kernel_reads_them() {
-        let read = |text: &str| shebang(text.as_bytes()).map(|(one, two)| (plain(one), plain(two)));
+        let read = |text: &str| {
+            shebang(text.as_bytes()).map(|(one, two)| (printable(one), printable(two)))
+        };
         let some = |one: &str, two: &str| Some((one.to_string(), two.to_string()));
         assert_eq!(read("#!/bin/sh\n"), some("/bin/sh", ""));
         assert_eq!(read("#! \t/bin/sh  -e x \nrest"), some("/bin/sh", "-e x"));

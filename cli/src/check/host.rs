@@ -81,7 +81,7 @@ fn release() -> String {
     let text = std::fs::read_to_string("/proc/sys/kernel/osrelease");
     text.map_or_else(
         |_| "unknown".into(),
-        |text| crate::output::plain(text.trim()),
+        |text| crate::output::printable(text.trim()),
     )
 }
 

@@ -5,27 +5,35 @@
 //! not executable, not ELF, damaged) is one line and status 125, whatever is in it.
 
 pub(crate) mod binary;
-pub(crate) mod cache;
-mod closure;
 pub(crate) mod env_command;
 mod evidence;
 pub(crate) mod find_program;
+mod go_program;
 mod host;
+mod inactive;
 mod judge;
-mod loader;
+mod loaded_files;
+mod loader_list;
 mod observe;
 mod preloadable;
 mod program_kind;
 mod secure_mode;
+mod verdict;
 mod watched_names;
 
-use super::{output, regular_file, report, settings};
+use crate::output::{self, printable};
+use crate::{regular_file, report};
+use binary::Binary;
 use core::fmt::Write as _;
-use judge::{Judgement, Verdict};
+use find_program::{FoundProgram, find_program};
+use host::Host;
+use loaded_files::{LoadedFile, LoadedFiles};
+use observe::Observed;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
+use verdict::{Judgement, Verdict};
 
 #[derive(clap::Args)]
 #[command(after_long_help = "\
@@ -65,7 +73,7 @@ struct Answer<'a> {
     reasons: &'a [String],
     steps: &'a [String],
     libraries: Vec<Library>,
-    host: &'a host::Host,
+    host: &'a Host,
     #[serde(skip_serializing_if = "Option::is_none")]
     ended: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,58 +87,57 @@ struct Library {
     imports: Vec<&'static str>,
 }
 
+impl Library {
+    fn of(file: &LoadedFile) -> Library {
+        Library {
+            path: file.shown(),
+            imports: file.binary.imports.keys().copied().collect(),
+        }
+    }
+}
+
 pub(crate) fn main(args: &Args) -> ExitCode {
-    let asked = output::plain(args.program.as_bytes());
-    let found = match find_program::program(&args.program) {
-        Ok(found) => found,
-        Err(why) => return output::failure(why),
-    };
-    let path = output::plain(found.path.as_os_str().as_bytes());
-    let read = regular_file::read(&found.path)
-        .map_err(|error| error.to_string())
-        .and_then(|bytes| binary::Binary::read(&bytes).map_err(|error| error.to_string()))
-        .and_then(|binary| Ok((preloadable::refused(&found, &binary)?, binary)));
-    let (early, binary) = match read {
-        Ok(read) => read,
-        Err(why) => return output::failure(format_args!("{path}: {why}")),
-    };
-    let host = host::Host::probe();
-    let environment: Vec<_> = std::env::vars_os().collect();
+    answer(args).unwrap_or_else(output::failure)
+}
+
+/// The verdict, written to standard output.
+///
+/// # Errors
+/// Why there is none, in words.
+fn answer(args: &Args) -> Result<ExitCode, String> {
+    let found = find_program(&args.program)?;
+    let path = printable(found.path.as_os_str().as_bytes());
+    let (binary, obstacles) = read(&found).map_err(|why| format!("{path}: {why}"))?;
+    let host = Host::probe();
     let mut libraries = Vec::new();
     let mut observed = None;
-    let mut judgement = match early {
+    let mut judgement = match obstacles {
         Some(judgement) => judgement,
         None => {
-            let closure = closure::Closure::of(found.path.clone(), binary, &loader::Loader::here());
-            let against = judge::stays_out(&found, &host, &in_force(&environment));
-            let idle = !against.is_empty();
-            let mut judgement = judge::by_closure(&closure, &host, against);
-            libraries = listed(&closure);
-            let worth_it = !idle && judgement.verdict != Verdict::CannotLoad;
-            if let Some(arguments) = args.run.as_ref().filter(|_| worth_it) {
-                match observe::observe(&args.program, arguments, args.json) {
-                    Ok(seen) => {
-                        seen.decide(&mut judgement);
-                        observed = Some(seen);
-                    }
-                    Err(why) => return output::failure(why),
-                }
+            let files = LoadedFiles::of(found.path.clone(), binary);
+            libraries.extend(files.all().map(Library::of));
+            let against = inactive::reasons(&found, &host);
+            let is_inactive = !against.is_empty();
+            let mut judgement = judge::judge(&files, &host, against);
+            let is_worth_it = !is_inactive && judgement.verdict != Verdict::CannotLoad;
+            if let Some(arguments) = args.run.as_ref().filter(|_| is_worth_it) {
+                let seen = observe::observe(&args.program, arguments, args.json)?;
+                seen.decide(&mut judgement);
+                observed = Some(seen);
             }
             if args.run.is_none() && judgement.verdict == Verdict::Helps {
-                judgement.reasons.push(
-                    "whether it asks for enough to be moved, no file tells: --run does".into(),
-                );
+                let words = "whether it asks for enough to be moved, no file tells: --run does";
+                judgement.reasons.push(words.into());
             }
             judgement
         }
     };
     if args.run.is_some() && observed.is_none() {
-        judgement
-            .reasons
-            .push("not run: there would be nothing to see".into());
+        let words = "not run: there would be nothing to see";
+        judgement.reasons.push(words.into());
     }
-    let status = judgement.verdict as u8;
-    if args.json {
+    let asked = printable(args.program.as_bytes());
+    let text = if args.json {
         let answer = Answer {
             asked,
             program: path,
@@ -142,49 +149,42 @@ pub(crate) fn main(args: &Args) -> ExitCode {
             ended: observed.as_ref().map(|seen| seen.ended.as_str()),
             observed: observed.as_ref().map(|seen| seen.processes.as_slice()),
         };
-        let text = serde_json::to_string(&answer).unwrap_or_default() + "\n";
-        return output::result(&text, status);
-    }
-    let program = if asked == path {
-        asked
+        serde_json::to_string(&answer).unwrap_or_default() + "\n"
     } else {
-        format!("{asked} ({path})")
+        let program = match asked == path {
+            true => asked,
+            false => format!("{asked} ({path})"),
+        };
+        in_words(&program, &judgement, &found.steps, &host, observed.as_ref())
     };
-    let mut text = told(&program, &judgement, &found.steps, &host);
-    if let Some(seen) = &observed {
-        let _ = writeln!(text, "  seen in mode observe: {}", seen.ended);
-        for process in &seen.processes {
-            text.push('\n');
-            text.push_str(&report::table::table(process));
-        }
-    }
-    output::result(&text, status)
+    Ok(output::result(&text, judgement.verdict as u8))
 }
 
-/// The settings of this environment; the library complains about bad ones, so this need not.
-fn in_force(environment: &[(OsString, OsString)]) -> settings::Settings<'_> {
-    let mut in_force = settings::Settings::DEFAULT;
-    for (name, value) in environment {
-        if name.as_bytes().starts_with(b"OWNPOOL_") {
-            let _ = in_force.set(name.as_bytes(), value.as_bytes());
-        }
-    }
-    in_force
+/// The program's own file, and why the library does not get into it, if it does not.
+fn read(found: &FoundProgram) -> Result<(Binary, Option<Judgement>), String> {
+    let bytes = regular_file::read(&found.path).map_err(|error| error.to_string())?;
+    let binary = Binary::read(&bytes).map_err(|error| error.to_string())?;
+    let obstacles = preloadable::obstacles(found, &binary)?;
+    Ok((binary, obstacles))
 }
 
-fn listed(closure: &closure::Closure) -> Vec<Library> {
-    let each = closure.objects.iter().map(|object| Library {
-        path: output::plain(object.path.as_os_str().as_bytes()),
-        imports: object.binary.imports.keys().copied().collect(),
-    });
-    each.collect()
-}
-
-fn told(program: &str, judgement: &Judgement, steps: &[String], host: &host::Host) -> String {
+fn in_words(
+    program: &str,
+    judgement: &Judgement,
+    steps: &[String],
+    host: &Host,
+    observed: Option<&Observed>,
+) -> String {
     let mut text = format!("{program}: {}\n", judgement.verdict.words());
     for line in judgement.reasons.iter().chain(steps) {
         let _ = writeln!(text, "  {line}");
     }
     let _ = writeln!(text, "  this machine: {}", host.line());
+    if let Some(seen) = observed {
+        let _ = writeln!(text, "  seen in mode observe: {}", seen.ended);
+        for process in &seen.processes {
+            let _ = write!(text, "\n{}", report::table::table(process));
+        }
+    }
     text
 }

@@ -1,20 +1,20 @@
 //! `--run`: the program itself, once, in mode `observe`.
 //!
-//! Promises: the program's behaviour is its own (nobody is served in `observe`); the report
-//! goes to a private folder that is gone afterwards, and what it says decides.
+//! Promises: the program's behaviour is its own (no caller is served in `observe`); the report
+//! goes to a private directory that is gone afterwards, and what it says decides.
 
-use super::judge::{Judgement, Verdict};
-use crate::output::{counted, grouped, plain};
+use super::verdict::{Judgement, Verdict};
+use crate::output::{counted, grouped, printable};
 use crate::report::{each_line, record::Process, symbolizer::Symbolizer};
 use crate::{inherited_state, library, run};
 use std::ffi::{OsStr, OsString};
-use std::fs::{DirBuilder, File};
+use std::fs::{File, Permissions};
 use std::io::BufReader;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirBuilderExt;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
 /// What was seen.
@@ -31,39 +31,34 @@ pub(crate) fn observe(
     arguments: &[OsString],
     aside: bool,
 ) -> Result<Observed, String> {
-    let library = library::find().map_err(|trouble| trouble.to_string())?;
-    let folder = Folder::new().map_err(|error| format!("temporary folder: {error}"))?;
-    let report = folder.0.join("report");
+    let library = library::find().map_err(|error| error.to_string())?;
+    let directory = tempfile::Builder::new()
+        .prefix("ownpool-check.")
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir()
+        .and_then(|directory| Ok((std::path::absolute(directory.path())?, directory)));
+    let (path, _directory) = directory.map_err(|error| format!("temporary directory: {error}"))?;
+    let report = path.join("report");
     let mut command = Command::new(program);
+    let preload = run::preload(&library, std::env::var_os("LD_PRELOAD"));
     command
         .args(arguments)
-        .env(
-            "LD_PRELOAD",
-            run::preload(&library, std::env::var_os("LD_PRELOAD")),
-        )
+        .env("LD_PRELOAD", preload)
         .env("OWNPOOL_MODE", "observe")
         .env("OWNPOOL_STATS", &report);
     if aside {
         let stderr = std::io::stderr().as_fd().try_clone_to_owned();
         command.stdout(stderr.map_or_else(|_| Stdio::null(), Stdio::from));
     }
-    // SAFETY: `restore` makes only async-signal-safe calls.
-    unsafe {
-        command.pre_exec(|| {
-            inherited_state::restore();
-            Ok(())
-        });
-    }
-    let shown = plain(program.as_bytes());
-    let mut child = command
-        .spawn()
-        .map_err(|error| format!("{shown}: {error}"))?;
+    inherited_state::restore_in(&mut command);
+    let told = |error| format!("{}: {error}", printable(program.as_bytes()));
+    let mut child = command.spawn().map_err(told)?;
     // As system(3): an interrupt from the terminal is for the program; we stay to tell.
     for signal in [libc::SIGINT, libc::SIGQUIT] {
         // SAFETY: SIG_IGN is a valid disposition and replaces no handler of ours.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
-    let status = child.wait().map_err(|error| format!("{shown}: {error}"))?;
+    let status = child.wait().map_err(told)?;
     Ok(Observed {
         ended: ended(status),
         killed: status.signal().is_some(),
@@ -85,11 +80,11 @@ fn processes(report: &Path) -> Vec<Process> {
     let Ok(file) = File::open(report) else {
         return processes;
     };
-    let mut functions = Symbolizer::default();
+    let mut symbolizer = Symbolizer::default();
     // A line that is torn (a process killed in its write) is no reason to lose the others.
     let _ = each_line(BufReader::new(file), |_, line| {
         if let Ok(mut process) = line.and_then(Process::parse) {
-            functions.name(&mut process.callers);
+            symbolizer.name(&mut process.callers);
             processes.push(process);
         }
         true
@@ -99,72 +94,32 @@ fn processes(report: &Path) -> Vec<Process> {
 
 impl Observed {
     /// What was seen decides, whatever the files said; their reasons follow. If nothing could
-    /// be seen, the files' word stands.
+    /// be seen, the verdict from the files stands.
     pub(crate) fn decide(&self, before: &mut Judgement) {
-        if self.processes.is_empty() && self.killed {
-            let words = "when run, it was killed by a signal, which leaves no report";
-            return before.reasons.insert(0, words.into());
-        }
         let sum =
             |of: fn(&Process) -> u64| self.processes.iter().map(of).fold(0, u64::saturating_add);
-        let (calls, bytes) = (
-            sum(|process| process.kernel.calls),
-            sum(|process| process.kernel.bytes),
-        );
-        let (moved, heavy) = (
-            sum(|process| process.would_move.threads),
-            sum(|process| process.would_move.calls),
-        );
-        let drew = format!(
-            "it drew {} bytes in {}",
-            grouped(bytes),
-            counted(calls, "call")
-        );
-        let (verdict, reason) = if self.processes.is_empty() {
-            let why = "it drew nothing that passes the library (or it ended by _exit or exec, which leave no report)";
-            (Verdict::NoEffect, format!("when run, {why}"))
+        let bytes = grouped(sum(|process| process.kernel.bytes));
+        let calls = counted(sum(|process| process.kernel.calls), "call");
+        let moved = sum(|process| process.would_move.threads);
+        let heavy = sum(|process| process.would_move.calls);
+        let (verdict, seen) = if self.processes.is_empty() && self.killed {
+            (
+                before.verdict,
+                "it was killed by a signal, which leaves no report".into(),
+            )
+        } else if self.processes.is_empty() {
+            (Verdict::NoEffect, "it drew nothing that passes the library (or it ended by _exit or exec, which leave no report)".into())
         } else if moved > 0 || heavy > 0 {
-            let who = counted(moved, "thread");
-            (
-                Verdict::Helps,
-                format!(
-                    "when run, {drew}; {who} would have been moved, with {}",
-                    counted(heavy, "call")
-                ),
-            )
+            let (threads, heavy) = (counted(moved, "thread"), counted(heavy, "call"));
+            let seen = format!(
+                "it drew {bytes} bytes in {calls}; {threads} would have been moved, with {heavy}"
+            );
+            (Verdict::Helps, seen)
         } else {
-            (
-                Verdict::NoEffect,
-                format!("when run, {drew}, all within the allowance"),
-            )
+            let seen = format!("it drew {bytes} bytes in {calls}, all within the allowance");
+            (Verdict::NoEffect, seen)
         };
         before.verdict = verdict;
-        before.reasons.insert(0, reason);
-    }
-}
-
-/// A folder of our own, removed with everything in it.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> std::io::Result<Folder> {
-        let base = std::path::absolute(std::env::temp_dir())?;
-        let now = std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .unwrap_or_default();
-        let path = base.join(format!(
-            "ownpool-check.{}.{}",
-            std::process::id(),
-            now.as_nanos()
-        ));
-        // Fails if somebody was there first: it is ours alone or none.
-        DirBuilder::new().mode(0o700).create(&path)?;
-        Ok(Folder(path))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        before.reasons.insert(0, format!("when run, {seen}"));
     }
 }

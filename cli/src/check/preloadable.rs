@@ -4,13 +4,15 @@
 //! is not helped by linking it dynamically.
 
 use super::binary::Binary;
-use super::find_program::Found;
-use super::judge::{Judgement, Verdict};
+use super::find_program::FoundProgram;
+use super::go_program;
 use super::program_kind::ProgramKind;
 use super::secure_mode;
+use super::verdict::Judgement;
 use crate::library::MACHINE;
-use crate::output::plain;
-use crate::settings::basename;
+use crate::output::printable;
+use ownpool_core::settings::basename;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -18,81 +20,57 @@ use std::path::Path;
 ///
 /// # Errors
 /// Why this is no program at all.
-pub(crate) fn refused(found: &Found, binary: &Binary) -> Result<Option<Judgement>, String> {
-    let mut reasons = Vec::new();
+pub(crate) fn obstacles(
+    found: &FoundProgram,
+    binary: &Binary,
+) -> Result<Option<Judgement>, String> {
     if let Some(foreign) = binary.foreign {
-        reasons.push(match (foreign.bits, foreign.machine) {
-            (64, machine) => format!(
+        let (bits, machine) = (foreign.bits, foreign.machine);
+        let reason = match bits {
+            64 => format!(
                 "built for another machine (ELF machine {machine}; the library's is {MACHINE})"
             ),
-            (bits, _) => format!("a {bits}-bit program; the library is 64-bit"),
-        });
-        return Ok(Some(Judgement {
-            verdict: Verdict::CannotLoad,
-            reasons,
-        }));
+            _ => format!("a {bits}-bit program; the library is 64-bit"),
+        };
+        return Ok(Some(Judgement::cannot_load(vec![reason])));
     }
+    let mut reasons = Vec::new();
     match &binary.kind {
         ProgramKind::Library => return Err("a shared library, not a program".into()),
         ProgramKind::Other => return Err("an ELF file, but not a program".into()),
         ProgramKind::Static => reasons.push("statically linked: no loader reads LD_PRELOAD".into()),
         ProgramKind::StaticPie => {
-            reasons.push("statically linked (static-pie): no loader reads LD_PRELOAD".into())
+            reasons.push("statically linked (static-pie): no loader reads LD_PRELOAD".into());
         }
-        ProgramKind::Dynamic(loader) => reasons.extend(foreign_loader(loader, binary)),
+        ProgramKind::Dynamic(loader) => reasons.extend(foreign_loader(loader, binary.needs_musl)),
     }
-    if let Some(what) = secure_mode::gained(&found.path) {
+    if let Some(cause) = secure_mode::cause(&found.path) {
         reasons.push(format!(
-            "{what}: it starts in secure mode (AT_SECURE) for other callers, and the loader then ignores LD_PRELOAD"
+            "{cause}: it starts in secure mode (AT_SECURE) for other callers, and the loader then ignores LD_PRELOAD"
         ));
     }
     reasons.extend(found.loses_preload.clone());
     if reasons.is_empty() {
         return Ok(None);
     }
-    reasons.extend(go(binary));
-    Ok(Some(Judgement {
-        verdict: Verdict::CannotLoad,
-        reasons,
-    }))
+    reasons.extend(binary.go.as_deref().map(go_program::reason));
+    Ok(Some(Judgement::cannot_load(reasons)))
 }
 
 /// A loader that is not the GNU C library's, or is not here.
-fn foreign_loader(loader: &[u8], binary: &Binary) -> Option<String> {
-    let (shown, name) = (plain(loader), basename(loader));
-    if name.starts_with(b"ld-musl")
-        || binary
-            .needed
-            .iter()
-            .any(|name| name.starts_with(b"libc.musl"))
-    {
+fn foreign_loader(loader: &[u8], needs_musl: bool) -> Option<String> {
+    let (shown, name) = (printable(loader), basename(loader));
+    if needs_musl || name.starts_with(b"ld-musl") {
         return Some(format!(
             "built for musl ({shown}); the library needs the GNU C library"
         ));
     }
-    if !name.starts_with(b"ld-linux") && !name.starts_with(b"ld64") && !name.starts_with(b"ld.so") {
+    let glibc: [&[u8]; 3] = [b"ld-linux", b"ld64", b"ld.so"];
+    if !glibc.iter().any(|start| name.starts_with(start)) {
         return Some(format!(
             "its loader {shown} is not that of the GNU C library"
         ));
     }
-    (!Path::new(std::ffi::OsStr::from_bytes(loader)).exists())
-        .then(|| format!("its loader {shown} is not here"))
-}
-
-/// Why a program of Go never passes the library.
-pub(crate) fn go(binary: &Binary) -> Option<String> {
-    let version = binary.go.as_ref()?;
-    let drbg = match version
-        .strip_prefix("go1.")
-        .and_then(|rest| rest.split('.').next()?.parse::<u32>().ok())
-    {
-        Some(minor) if minor >= 24 => {
-            "; since 1.24 it has a generator of its own or the kernel's vDSO as well"
-        }
-        _ => "",
-    };
-    Some(format!(
-        "built by {}: its runtime makes its system calls itself, past the C library{drbg}",
-        plain(version)
-    ))
+    let is_here = Path::new(OsStr::from_bytes(loader)).exists();
+    (!is_here).then(|| format!("its loader {shown} is not here"))
 }

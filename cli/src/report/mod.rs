@@ -44,7 +44,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn main(args: &Args) -> ExitCode {
-    let name = output::plain(args.file.as_os_str().as_encoded_bytes());
+    let name = output::printable(args.file.as_os_str().as_encoded_bytes());
     let source: Box<dyn Read> = if args.file == Path::new("-") {
         Box::new(std::io::stdin().lock())
     } else {

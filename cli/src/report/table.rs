@@ -4,16 +4,16 @@
 //! right, zero rows are left out where their absence says as much. Pure.
 
 use super::record::{Caller, Process};
-use crate::output::{counted, grouped, plain};
+use crate::output::{counted, grouped, printable};
 use core::fmt::Write as _;
 
 /// The whole block for one process.
 pub(crate) fn table(process: &Process) -> String {
     let mut text = format!(
         "{} (pid {}): mode {}, {} moved\n",
-        plain(&process.program),
+        printable(&process.program),
         process.pid,
-        plain(&process.mode),
+        printable(&process.mode),
         counted(process.threads_moved, "thread")
     );
     totals(&mut text, process);
@@ -21,7 +21,7 @@ pub(crate) fn table(process: &Process) -> String {
         let some: Vec<String> = map
             .iter()
             .filter(|(_, n)| **n > 0)
-            .map(|(name, n)| format!("{} {}", plain(name), grouped(*n)))
+            .map(|(name, n)| format!("{} {}", printable(name), grouped(*n)))
             .collect();
         some.join(", ")
     };
@@ -115,8 +115,8 @@ fn callers(text: &mut String, callers: &[Caller]) {
     let mut rows = vec![head.map(String::from)];
     for caller in callers {
         let place = match (&caller.function, caller.function_offset) {
-            (Some(name), Some(offset)) => format!("{}+{offset:#x}", plain(name)),
-            _ => plain(&caller.offset),
+            (Some(name), Some(offset)) => format!("{}+{offset:#x}", printable(name)),
+            _ => printable(&caller.offset),
         };
         rows.push([
             grouped(caller.calls),
@@ -124,9 +124,9 @@ fn callers(text: &mut String, callers: &[Caller]) {
             grouped(caller.largest),
             grouped(caller.threads),
             if caller.moved { "yes" } else { "no" }.into(),
-            plain(&caller.entry),
+            printable(&caller.entry),
             place,
-            plain(&caller.module),
+            printable(&caller.module),
         ]);
     }
     columns(
