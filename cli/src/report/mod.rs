@@ -6,11 +6,12 @@
 
 mod debug_files;
 mod demangle;
+pub(crate) mod function_table;
 pub(crate) mod record;
 pub(crate) mod symbolizer;
 pub(crate) mod table;
 
-use super::output;
+use crate::output;
 use record::Process;
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, IsTerminal, Read};
