@@ -1,19 +1,20 @@
 //! Where `libownpool.so` is: beside the command, or where `make install` puts it.
 //!
 //! Promises: an absolute path that the loader will take as one path. The place goes by
-//! the command's own executable, never by the working directory or PATH, so that nobody
-//! else's library is loaded by accident. ld.so ignores a missing preload with a line and
+//! the command's own executable, never by the working directory or PATH, so that no other
+//! library is loaded by accident. ld.so ignores a missing preload with a line and
 //! exit status 0; that is why everything is looked at here, before.
 
-use super::output::printable;
+use crate::output::printable;
 use core::fmt;
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// The file we look for.
 const NAME: &str = "libownpool.so";
 
-/// Debian's name for this machine's library folder.
+/// Debian's name for this machine's library directory.
 const MULTIARCH: &str = if cfg!(target_arch = "aarch64") {
     "aarch64-linux-gnu"
 } else {
@@ -31,7 +32,7 @@ pub(crate) const MACHINE: u16 = if cfg!(target_arch = "aarch64") {
 pub(crate) enum FindError {
     /// `/proc/self/exe` cannot be read: no proc file system.
     NoProc(std::io::Error),
-    /// None of these folders holds it.
+    /// None of these directories holds it.
     Missing(Vec<PathBuf>),
     /// It is there, but it is no library for this machine.
     WrongKind(PathBuf),
@@ -41,31 +42,23 @@ pub(crate) enum FindError {
 
 impl fmt::Display for FindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |path: &PathBuf| printable(path.as_os_str().as_bytes());
         match self {
-            FindError::NoProc(error) => {
-                write!(
-                    f,
-                    "cannot tell where this command lies (/proc/self/exe: {error}), so cannot find {NAME}"
-                )
-            }
-            FindError::Missing(folders) => {
-                let names: Vec<String> = folders
-                    .iter()
-                    .map(|folder| printable(folder.as_os_str().as_bytes()))
-                    .collect();
+            FindError::NoProc(error) => write!(
+                f,
+                "cannot tell where this command lies (/proc/self/exe: {error}), so cannot find {NAME}"
+            ),
+            FindError::Missing(directories) => {
+                let names: Vec<String> = directories.iter().map(shown).collect();
                 write!(f, "{NAME} not found; looked in {}", names.join(", "))
             }
             FindError::WrongKind(path) => {
-                write!(
-                    f,
-                    "{}: not a shared library for this machine",
-                    printable(path.as_os_str().as_bytes())
-                )
+                write!(f, "{}: not a shared library for this machine", shown(path))
             }
             FindError::UnusableName(path) => write!(
                 f,
                 "{}: LD_PRELOAD cannot hold a path with a colon, a blank or a dollar sign; install it elsewhere",
-                printable(path.as_os_str().as_bytes())
+                shown(path)
             ),
         }
     }
@@ -74,33 +67,44 @@ impl fmt::Display for FindError {
 /// The library's absolute path.
 pub(crate) fn find() -> Result<PathBuf, FindError> {
     let command = std::env::current_exe().map_err(FindError::NoProc)?;
-    let folder = command.parent().unwrap_or(Path::new("/"));
-    let mut folders = vec![folder.to_path_buf()];
-    if let Some(prefix) = folder.parent() {
+    let directory = command.parent().unwrap_or(Path::new("/"));
+    let mut directories = vec![directory.to_path_buf()];
+    if let Some(prefix) = directory.parent() {
         let lib = prefix.join("lib");
-        folders.push(lib.clone());
-        folders.push(lib.join(MULTIARCH));
-        folders.push(prefix.join("lib64"));
+        directories.push(lib.clone());
+        directories.push(lib.join(MULTIARCH));
+        directories.push(prefix.join("lib64"));
     }
-    let Some(path) = folders
+    let Some(path) = directories
         .iter()
-        .map(|folder| folder.join(NAME))
+        .map(|directory| directory.join(NAME))
         .find(|path| path.is_file())
     else {
-        return Err(FindError::Missing(folders));
+        return Err(FindError::Missing(directories));
     };
     if !is_library(&path) {
         return Err(FindError::WrongKind(path));
     }
-    if path
-        .as_os_str()
-        .as_bytes()
-        .iter()
-        .any(|byte| b": $".contains(byte))
-    {
+    let mut bytes = path.as_os_str().as_bytes().iter();
+    if bytes.any(|byte| b": $".contains(byte)) {
         return Err(FindError::UnusableName(path));
     }
     Ok(path)
+}
+
+/// The library in front of what was preloaded already.
+pub(crate) fn preload(library: &Path, existing: Option<OsString>) -> OsString {
+    let library = library.as_os_str();
+    let Some(existing) = existing.filter(|list| !list.is_empty()) else {
+        return library.to_os_string();
+    };
+    let mut parts = existing
+        .as_bytes()
+        .split(|&byte| byte == b':' || byte == b' ');
+    if parts.next() == Some(library.as_bytes()) {
+        return existing;
+    }
+    OsString::from_vec([library.as_bytes(), b":", existing.as_bytes()].concat())
 }
 
 /// The first twenty bytes say it: a 64-bit ELF shared object for our machine. One read
@@ -113,4 +117,32 @@ fn is_library(path: &Path) -> bool {
     read.is_ok()
         && head.starts_with(b"\x7fELF\x02\x01")
         && head.ends_with(&[3, 0, machine_low, machine_high])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_library_goes_first_and_the_rest_stays() {
+        for (before, after) in [
+            ("", "/x/libownpool.so"),
+            ("libjemalloc.so.2", "/x/libownpool.so:libjemalloc.so.2"),
+            ("a.so b.so", "/x/libownpool.so:a.so b.so"),
+            ("/x/libownpool.so:a.so", "/x/libownpool.so:a.so"),
+            (
+                "a.so:/x/libownpool.so",
+                "/x/libownpool.so:a.so:/x/libownpool.so",
+            ),
+        ] {
+            assert_eq!(
+                preload(Path::new("/x/libownpool.so"), Some(before.into())),
+                after
+            );
+        }
+        assert_eq!(
+            preload(Path::new("/x/libownpool.so"), None),
+            "/x/libownpool.so"
+        );
+    }
 }

@@ -1,44 +1,46 @@
-//! How the command speaks: results on standard output, complaints on standard
+//! What the command writes: results on standard output, complaints on standard
 //! error, each complaint one line that starts with `ownpool: `.
 //!
 //! Promises: names that come from files (programs, modules, symbols) are shown with
 //! control characters escaped, so a hostile file cannot drive the terminal. A reader
 //! that goes away early (`| head`) is no error and no panic, which `println!` would make it.
 
-use super::OUR_FAILURE;
 use core::fmt::Display;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
+/// Exit status for a failure of this command itself, as env(1) has it.
+pub(crate) const OUR_FAILURE: u8 = 125;
+
 /// Standard output, for a command that writes piece by piece.
 pub(crate) struct Stdout {
     stdout: std::io::Stdout,
-    trouble: Option<std::io::Error>,
+    error: Option<std::io::Error>,
 }
 
 impl Stdout {
     pub(crate) fn new() -> Stdout {
         Stdout {
             stdout: std::io::stdout(),
-            trouble: None,
+            error: None,
         }
     }
 
     /// Writes, and says whether there is any use in going on.
     pub(crate) fn write(&mut self, text: &str) -> bool {
-        if self.trouble.is_none() {
+        if self.error.is_none() {
             let mut stdout = self.stdout.lock();
-            self.trouble = stdout
+            self.error = stdout
                 .write_all(text.as_bytes())
                 .and_then(|()| stdout.flush())
                 .err();
         }
-        self.trouble.is_none()
+        self.error.is_none()
     }
 
     /// The exit status: `status`, unless what was written did not arrive.
     pub(crate) fn finish(self, status: u8) -> ExitCode {
-        match self.trouble {
+        match self.error {
             Some(error) if error.kind() != ErrorKind::BrokenPipe => {
                 failure(format_args!("standard output: {error}"))
             }
@@ -54,7 +56,7 @@ pub(crate) fn result(text: &str, status: u8) -> ExitCode {
     output.finish(status)
 }
 
-/// One line on standard error. Nobody is left to tell if that fails.
+/// One line on standard error. If that fails, there is no place left to tell it.
 pub(crate) fn complain(what: impl Display) {
     let line = format!("ownpool: {what}\n");
     let _ = std::io::stderr().lock().write_all(line.as_bytes());
@@ -123,17 +125,9 @@ pub(crate) fn printable(name: impl AsRef<[u8]>) -> String {
     shown
 }
 
-/// A number with its thousands apart: `1,597,952`.
+/// A number in groups of three digits: `1,597,952`.
 pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut shown = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            shown.push(',');
-        }
-        shown.push(digit);
-    }
-    shown
+    indicatif::HumanCount(number).to_string()
 }
 
 /// A number and its noun: `1 thread`, `2 threads`.
@@ -147,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_are_apart() {
+    fn thousands_are_grouped() {
         for (number, text) in [
             (0, "0"),
             (999, "999"),
@@ -159,30 +153,6 @@ mod tests {
         }
         assert_eq!(counted(1, "thread"), "1 thread");
         assert_eq!(counted(0, "thread"), "0 threads");
-    }
-
-    #[test]
-    fn misuse_is_one_line() {
-        assert_eq!(
-            misuse(
-                "error: unexpected argument '--foo' found\n\n  tip: to pass '--foo' as a value, use '-- --foo'\n\n\
-                 Usage: ownpool run [OPTIONS] <COMMAND>...\n\nFor more information, try '--help'.\n"
-            ),
-            "unexpected argument '--foo' found (see ownpool run --help)"
-        );
-        assert_eq!(
-            misuse(
-                "error: unexpected argument '--mod' found\n\n  tip: a similar argument exists: '--mode'\n\n\
-                 Usage: ownpool run --mode <MODE> <COMMAND>...\n"
-            ),
-            "unexpected argument '--mod' found; a similar argument exists: '--mode' (see ownpool run --help)"
-        );
-        assert_eq!(
-            misuse(
-                "error: invalid value 'x' for '--threads <N>': not a number\n\nFor more information, try '--help'.\n"
-            ),
-            "invalid value 'x' for '--threads <N>': not a number (see ownpool --help)"
-        );
     }
 
     #[test]

@@ -82,7 +82,7 @@ pub(super) fn run(doors: Doors, library: &str) -> Result<Memory, String> {
                         crate::output::complain(format_args!(
                             "bench: cannot start {THREADS} threads: {error}"
                         ));
-                        std::process::exit(i32::from(crate::OUR_FAILURE))
+                        std::process::exit(i32::from(crate::output::OUR_FAILURE))
                     }),
             );
         }

@@ -21,7 +21,8 @@ mod report;
 mod scaling;
 mod table;
 
-use super::{OUR_FAILURE, library, output, run};
+use crate::library;
+use crate::output::{self, OUR_FAILURE};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ownpool_measure::regions;
 use report::{Event, Report};
@@ -171,7 +172,7 @@ fn measure(args: &Args, library: &Path) -> Result<Report, String> {
 
 /// The command again, with the library in front.
 fn command(args: &Args, library: &Path) -> Command {
-    let preload = run::preload(library, std::env::var_os("LD_PRELOAD"));
+    let preload = library::preload(library, std::env::var_os("LD_PRELOAD"));
     let mut command = Command::new("/proc/self/exe");
     command.arg0("ownpool").args(["bench", "--inner"]);
     let switches = [

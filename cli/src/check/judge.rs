@@ -111,7 +111,7 @@ fn vdso_remark(files: &LoadedFiles, glibc: Option<(u32, u32)>, host: &Host) -> O
         let mut kinds = file.binary.imports.values();
         !is_libc(file.soname()) && kinds.any(|kind| *kind == Kind::Random)
     });
-    (host.vdso_getrandom == Some(true) && by_name).then(|| {
+    (host.vdso_getrandom && by_name).then(|| {
         format!(
             "its C library ({major}.{minor}) has getrandom answered in the vDSO already: the gain is smaller there, \
              and whole for syscall(2) and reads of urandom"

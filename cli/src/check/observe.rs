@@ -6,7 +6,7 @@
 use super::verdict::{Judgement, Verdict};
 use crate::output::{counted, grouped, printable};
 use crate::report::{each_line, record::Process, symbolizer::Symbolizer};
-use crate::{inherited_state, library, run};
+use crate::{inherited_state, library};
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Permissions};
 use std::io::BufReader;
@@ -40,7 +40,7 @@ pub(crate) fn observe(
     let (path, _directory) = directory.map_err(|error| format!("temporary directory: {error}"))?;
     let report = path.join("report");
     let mut command = Command::new(program);
-    let preload = run::preload(&library, std::env::var_os("LD_PRELOAD"));
+    let preload = library::preload(&library, std::env::var_os("LD_PRELOAD"));
     command
         .args(arguments)
         .env("LD_PRELOAD", preload)

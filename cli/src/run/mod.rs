@@ -5,11 +5,15 @@
 //! what was preloaded before stays preloaded, behind us. Nothing is started silently
 //! without the library. Must do nothing slow: whatever it does is added to the program's start.
 
-use super::{OUR_FAILURE, inherited_state, library, output, settings};
-use settings::{Complaint, Settings, TABLE};
+mod manual;
+
+use crate::output::{self, OUR_FAILURE, printable};
+use crate::{inherited_state, library};
+use manual::manual;
+use ownpool_core::settings::{Complaint, Settings};
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::ExitCode;
@@ -58,8 +62,12 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Option, setting and value, of those that were given.
-    fn chosen(&self) -> Vec<(&'static str, &'static str, OsString)> {
+    /// Setting and value of the options that were given.
+    ///
+    /// # Errors
+    /// Which option has a bad value, in words.
+    fn settings(&self) -> Result<Vec<(&'static str, OsString)>, String> {
+        let verbose = self.verbose.then(|| OsString::from("1"));
         let options = [
             ("--mode", "OWNPOOL_MODE", &self.mode),
             ("--rate", "OWNPOOL_RATE", &self.rate),
@@ -69,56 +77,50 @@ impl Args {
             ("--reseed-bytes", "OWNPOOL_RESEED_BYTES", &self.reseed_bytes),
             ("--reseed-secs", "OWNPOOL_RESEED_SECS", &self.reseed_secs),
             ("--stats", "OWNPOOL_STATS", &self.stats),
+            ("--verbose", "OWNPOOL_VERBOSE", &verbose),
         ];
-        let mut chosen: Vec<_> = options
-            .into_iter()
-            .filter_map(|(option, setting, value)| Some((option, setting, value.clone()?)))
-            .collect();
-        if self.verbose {
-            chosen.push(("--verbose", "OWNPOOL_VERBOSE", OsString::from("1")));
+        let mut settings = Vec::new();
+        for (option, setting, value) in options {
+            let Some(mut value) = value.clone() else {
+                continue;
+            };
+            if setting == "OWNPOOL_STATS" {
+                value = placed(&value)
+                    .map_err(|error| format!("--stats: working directory: {error}"))?;
+            }
+            // An empty value would mean the default to the library; as an option it is a slip.
+            let mut trial = Settings::DEFAULT;
+            let judged = match value.is_empty() {
+                true => Err("empty"),
+                false => trial
+                    .set(setting.as_bytes(), value.as_bytes())
+                    .map_err(Complaint::words),
+            };
+            if let Err(words) = judged {
+                let value = printable(value.as_bytes());
+                return Err(format!("{option} ({setting}): {words}: \"{value}\""));
+            }
+            settings.push((setting, value));
         }
-        chosen
+        Ok(settings)
     }
 }
 
 /// Becomes the program; returns only if that failed.
 pub(crate) fn main(args: Args) -> ExitCode {
-    let mut settings = args.chosen();
-    for (option, setting, value) in &mut settings {
-        if *setting == "OWNPOOL_STATS" {
-            match placed(value) {
-                Ok(path) => *value = path,
-                Err(error) => {
-                    return output::failure(format_args!("--stats: working directory: {error}"));
-                }
-            }
-        }
-        // An empty value would mean the default to the library; as an option it is a slip.
-        let mut trial = Settings::DEFAULT;
-        let judged = match value.is_empty() {
-            true => Err("empty"),
-            false => trial
-                .set(setting.as_bytes(), value.as_bytes())
-                .map_err(Complaint::words),
-        };
-        if let Err(words) = judged {
-            return output::failure(format_args!(
-                "{option} ({setting}): {words}: \"{}\"",
-                output::printable(value.as_bytes())
-            ));
-        }
-    }
-    let library = match library::find() {
-        Ok(path) => path,
-        Err(error) => return output::failure(error),
+    let library = args.settings().and_then(|settings| {
+        let library = library::find().map_err(|error| error.to_string())?;
+        Ok((settings, library))
+    });
+    let (settings, library) = match library {
+        Ok(both) => both,
+        Err(why) => return output::failure(why),
     };
-    for (_, setting, value) in &settings {
+    for (setting, value) in &settings {
         put(setting, value);
     }
-    put(
-        "LD_PRELOAD",
-        &preload(&library, std::env::var_os("LD_PRELOAD")),
-    );
+    let existing = std::env::var_os("LD_PRELOAD");
+    put("LD_PRELOAD", &library::preload(&library, existing));
     let Some((program, arguments)) = args.command.split_first() else {
         return ExitCode::from(OUR_FAILURE);
     };
@@ -126,7 +128,7 @@ pub(crate) fn main(args: Args) -> ExitCode {
 }
 
 /// The exec. No environment is handed to `Command`: it would sort it, drop what has no
-/// `=` and merge doubles, and the program is to see it as we did.
+/// `=` and merge duplicates, and the program is to see it as we did.
 fn become_program(program: &OsStr, arguments: &[OsString]) -> ExitCode {
     let mut command = std::process::Command::new(program);
     command.args(arguments);
@@ -134,39 +136,23 @@ fn become_program(program: &OsStr, arguments: &[OsString]) -> ExitCode {
     let error = command.exec();
     let name = match program.is_empty() {
         true => "\"\"".into(),
-        false => output::printable(program.as_bytes()),
+        false => printable(program.as_bytes()),
     };
     output::complain(format_args!("{name}: {error}"));
-    ExitCode::from(if error.kind() == ErrorKind::NotFound {
-        NOT_FOUND
-    } else {
-        NOT_EXECUTABLE
+    ExitCode::from(match error.kind() {
+        ErrorKind::NotFound => NOT_FOUND,
+        _ => NOT_EXECUTABLE,
     })
 }
 
-/// Sets a variable in our own environment. All of its doubles go first: ld.so obeys the
+/// Sets a variable in our own environment. All its duplicates go first: ld.so obeys the
 /// last LD_PRELOAD that it meets, setenv(3) replaces the first.
 fn put(name: &str, value: &OsStr) {
-    // SAFETY: the command has one thread, so nobody reads the environment meanwhile.
+    // SAFETY: the command has one thread, so the environment is not read meanwhile.
     unsafe {
         std::env::remove_var(name);
         std::env::set_var(name, value);
     }
-}
-
-/// The library in front of what was preloaded already.
-pub(crate) fn preload(library: &Path, existing: Option<OsString>) -> OsString {
-    let library = library.as_os_str();
-    let Some(existing) = existing.filter(|list| !list.is_empty()) else {
-        return library.to_os_string();
-    };
-    let mut parts = existing
-        .as_bytes()
-        .split(|&byte| byte == b':' || byte == b' ');
-    if parts.next() == Some(library.as_bytes()) {
-        return existing;
-    }
-    OsString::from_vec([library.as_bytes(), b":", existing.as_bytes()].concat())
 }
 
 /// A report path that still holds after the program has changed its directory.
@@ -177,78 +163,9 @@ fn placed(value: &OsStr) -> std::io::Result<OsString> {
     Ok(std::env::current_dir()?.join(value).into_os_string())
 }
 
-/// What `--help` says beyond the options.
-fn manual() -> String {
-    let mut text = String::from(
-        "COMMAND is looked up in PATH and started with libownpool.so in front of what LD_PRELOAD\n\
-         holds already. The library is taken from the folder of this command, or from ../lib,\n\
-         ../lib/<multiarch> or ../lib64 beside it. Options override the environment. A relative\n\
-         FILE is taken from the present directory; %p in it stands for the pid, %n for the program.\n\n\
-         Exit status:\n  \
-           125  ownpool failed: bad option or value, library missing or not nameable\n  \
-           126  COMMAND was found but could not be started\n  \
-           127  COMMAND was not found\n  \
-           otherwise the status of COMMAND, which takes the place of this command\n\n\
-         OWNPOOL_STATS to a terminal shows nothing of programs that close descriptor 2 before\n\
-         they end, as dd and other coreutils do: name a FILE.\n\n\
-         Sizes take K, M and G. Environment settings, with their defaults:\n",
-    );
-    for row in TABLE.iter().filter(|row| row.name != "OWNPOOL_TEST") {
-        let default = match row.default {
-            "" => " (unset)".to_owned(),
-            default => format!("={default}"),
-        };
-        text.push_str(&format!(
-            "  {}{default}\n      {} ({})\n",
-            row.name, row.help, row.unit
-        ));
-    }
-    text.push_str(
-        "\nExamples:\n  \
-           ownpool run python3 app.py\n  \
-           ownpool run --mode observe --stats -- php worker.php\n  \
-           ownpool run --stats=/var/log/ownpool.%p.json --burst 64K ./server --port 80\n\n\
-         Static and set-user-id programs cannot be helped this way: see ownpool check.",
-    );
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_library_goes_first_and_the_rest_stays() {
-        let library = Path::new("/x/libownpool.so");
-        for (before, after) in [
-            ("", "/x/libownpool.so"),
-            ("libjemalloc.so.2", "/x/libownpool.so:libjemalloc.so.2"),
-            ("a.so b.so", "/x/libownpool.so:a.so b.so"),
-            ("/x/libownpool.so:a.so", "/x/libownpool.so:a.so"),
-            (
-                "a.so:/x/libownpool.so",
-                "/x/libownpool.so:a.so:/x/libownpool.so",
-            ),
-        ] {
-            assert_eq!(preload(library, Some(OsString::from(before))), after);
-        }
-        assert_eq!(preload(library, None), "/x/libownpool.so");
-    }
-
-    #[test]
-    fn the_manual_names_every_setting_of_users() {
-        let text = manual();
-        for row in TABLE.iter().filter(|row| row.name != "OWNPOOL_TEST") {
-            assert!(
-                text.contains(&format!("{}={}", row.name, row.default)) || row.default.is_empty()
-            );
-            assert!(
-                text.contains(row.name) && text.contains(row.help),
-                "{}",
-                row.name
-            );
-        }
-    }
 
     #[test]
     fn report_paths_are_placed_once() {
