@@ -23,7 +23,7 @@ pub fn elf(bytes: &[u8]) {
         .dynamic()
         .and_then(|dynamic| image.dynamic_symbols(&dynamic));
     for symbols in [image.full_symbols(), dynamic].into_iter().flatten() {
-        let module = FunctionTable::new(&symbols, image.endian);
+        let module = FunctionTable::new(&symbols);
         for address in [0, 1, 0x1000, 0x1139, 0x2000, u64::MAX - 1, u64::MAX] {
             if let Some((_, start)) = module.function_at(address) {
                 assert!(start <= address);

@@ -5,6 +5,7 @@
 //! library is loaded by accident. ld.so ignores a missing preload with a line and
 //! exit status 0; that is why everything is looked at here, before.
 
+use crate::elf::MACHINE;
 use crate::output::printable;
 use core::fmt;
 use std::ffi::OsString;
@@ -19,13 +20,6 @@ const MULTIARCH: &str = if cfg!(target_arch = "aarch64") {
     "aarch64-linux-gnu"
 } else {
     "x86_64-linux-gnu"
-};
-
-/// ELF machine numbers (gABI): what this command was built for is what it can preload.
-pub(crate) const MACHINE: u16 = if cfg!(target_arch = "aarch64") {
-    183
-} else {
-    62
 };
 
 /// Why there is no library to preload.

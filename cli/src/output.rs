@@ -84,24 +84,23 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
 /// Its advice to put `--` in front of an unknown option is left out: in front of COMMAND
 /// that would make the option the program.
 fn misuse(text: &str) -> String {
-    let text = text.strip_prefix("error: ").unwrap_or(text);
-    let (said, rest) = match text.rsplit_once("\n\nUsage: ownpool") {
-        Some((said, rest)) => (said, format!("ownpool{rest}")),
-        None => (text, String::new()),
-    };
-    let lines = said.lines().map(str::trim).filter(|line| {
-        let aside = line.starts_with("tip: to pass") || line.starts_with("For more information");
-        !line.is_empty() && !aside
-    });
-    let line = lines.collect::<Vec<_>>().join(" ").replace(" tip: ", "; ");
-    let command: Vec<&str> = rest
-        .split_whitespace()
-        .take_while(|word| word.starts_with(|first: char| first.is_ascii_lowercase()))
-        .collect();
-    let command = match command.is_empty() {
+    let (said, usage) = text.split_once("\n\nUsage: ").unwrap_or((text, ""));
+    let mut line = String::new();
+    for part in said.lines().map(str::trim) {
+        match part.strip_prefix("tip: ") {
+            Some(tip) if tip.starts_with("to pass") => {}
+            Some(tip) => line = format!("{line}; {tip}"),
+            None if part.is_empty() || part.starts_with("For more information") => {}
+            None => line = format!("{line} {part}"),
+        }
+    }
+    let is_name = |word: &&str| word.starts_with(|first: char| first.is_ascii_lowercase());
+    let names: Vec<&str> = usage.split_whitespace().take_while(is_name).collect();
+    let command = match names.is_empty() {
         true => "ownpool".to_owned(),
-        false => command.join(" "),
+        false => names.join(" "),
     };
+    let line = line.strip_prefix(" error: ").unwrap_or(&line);
     printable(format!("{line} (see {command} --help)"))
 }
 

@@ -4,3 +4,4 @@ mod bench;
 mod check;
 mod report;
 mod run;
+mod transcripts;

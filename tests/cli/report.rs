@@ -256,70 +256,6 @@ fn a_module_that_was_replaced_names_nothing() {
 }
 
 #[test]
-fn bad_lines_are_named_and_the_rest_is_shown() {
-    let good = |pid: u64| {
-        format!("{{\"ownpool\":\"0.1.0\",\"pid\":{pid},\"program\":\"p\",\"mode\":\"auto\"}}\n")
-    };
-    let torn = good(2).trim_end().trim_end_matches('}').to_string();
-    let input = format!(
-        "{}{torn}\n\nhello\n{{\"pid\":1}}\n{}",
-        good(1),
-        good(3).trim_end()
-    );
-    let output = report(&["-"], input.as_bytes());
-    assert_eq!(output.status.code(), Some(1));
-    let stderr = text(&output.stderr);
-    let lines: Vec<_> = stderr.lines().collect();
-    assert_eq!(
-        lines,
-        [
-            "ownpool: -: line 2: torn: it ends too early",
-            "ownpool: -: line 4: not JSON at column 1",
-            "ownpool: -: line 5: not a report of ownpool",
-        ]
-    );
-    let table = text(&output.stdout);
-    assert!(
-        table.contains("p (pid 1)") && table.contains("p (pid 3)") && !table.contains("pid 2"),
-        "{table}"
-    );
-    let output = report(&["--json", "-"], input.as_bytes());
-    assert_eq!(
-        (output.status.code(), text(&output.stdout).lines().count()),
-        (Some(1), 2)
-    );
-}
-
-/// A pipe that was full for a while: what one process could not end, the next goes on in.
-#[test]
-fn a_report_behind_a_torn_one_is_shown() {
-    let line = |pid: u64| format!("{{\"ownpool\":\"0.1.0\",\"pid\":{pid},\"program\":\"p\"}}");
-    let input = format!(
-        "{}{}\n{}{}{}\n{}\n{}\n",
-        &line(1)[..25],
-        line(2),
-        &line(3)[..30],
-        &line(4)[..30],
-        line(5),
-        line(6),
-        &line(7)[..30],
-    );
-    let output = report(&["-"], input.as_bytes());
-    assert_eq!(output.status.code(), Some(1));
-    assert_eq!(
-        text(&output.stderr),
-        "ownpool: -: line 1: torn: the next report begins in it\n\
-         ownpool: -: line 2: torn: the next report begins in it\n\
-         ownpool: -: line 4: torn: it ends too early\n"
-    );
-    let table = text(&output.stdout);
-    for pid in 1..=7 {
-        let shown = table.contains(&format!("(pid {pid})"));
-        assert_eq!(shown, [2, 5, 6].contains(&pid), "{pid}: {table}");
-    }
-}
-
-#[test]
 fn a_file_of_another_kind_is_not_complained_about_for_ever() {
     let output = report(&[command().to_str().unwrap()], b"");
     assert_eq!(output.status.code(), Some(1));
@@ -338,23 +274,6 @@ fn a_file_of_another_kind_is_not_complained_about_for_ever() {
         "ownpool: -: line 1: longer than 16 MiB\n"
     );
     assert!(text(&output.stdout).contains("pid 5"));
-}
-
-#[test]
-fn what_cannot_be_read_is_125() {
-    for path in ["/nonexistent/report.json", "/"] {
-        let output = report(&[path], b"");
-        assert_eq!(output.status.code(), Some(125));
-        let stderr = text(&output.stderr);
-        assert!(
-            stderr.lines().count() == 1 && stderr.starts_with(&format!("ownpool: {path}: ")),
-            "{stderr}"
-        );
-    }
-    assert_eq!(report(&[], b"").status.code(), Some(125));
-    let empty = report(&["-"], b"");
-    assert_eq!(empty.status.code(), Some(0));
-    assert!(text(&empty.stderr).contains("no reports in it"));
 }
 
 /// Devices may have no end; what only looks like a file is read as ever.

@@ -7,9 +7,11 @@
 use super::program_kind::{ProgramKind, program_kind};
 use super::watched_names::{self, Names};
 use super::{go_program, loader_list};
-use crate::elf::{self, ElfError, Ident, Image, PATH_MAX, symbols::Dynamic, symbols::Symbols};
-use crate::library::MACHINE;
+use crate::elf::{
+    self, ElfError, Ident, Image, MACHINE, PATH_MAX, symbols::Dynamic, symbols::Symbols,
+};
 use memchr::memmem;
+use object::LittleEndian as Le;
 use object::elf as e;
 use object::read::elf::{ProgramHeader, Sym};
 
@@ -77,7 +79,7 @@ impl Binary {
             ..Binary::default()
         };
         if let Some(dynamic) = &dynamic {
-            let text = |tag| dynamic.texts(tag, image.endian, PATH_MAX);
+            let text = |tag| dynamic.texts(tag, PATH_MAX);
             binary.soname = text(e::DT_SONAME).next().map(<[u8]>::to_vec);
             binary.needs_musl = text(e::DT_NEEDED).any(|name| name.starts_with(b"libc.musl"));
             binary.list_risk = loader_list::risk(&image, dynamic);
@@ -86,11 +88,11 @@ impl Binary {
             .as_ref()
             .and_then(|dynamic| image.dynamic_symbols(dynamic));
         if let Some(symbols) = bound {
-            (binary.imports, binary.exports) = watched(&image, &symbols);
+            (binary.imports, binary.exports) = watched(&symbols);
             binary.defines = binary.exports.clone();
         }
         if let Some(symbols) = image.full_symbols() {
-            binary.defines.extend(watched(&image, &symbols).1);
+            binary.defines.extend(watched(&symbols).1);
         }
         binary.take_texts(&image, dynamic.as_ref());
         Ok(binary)
@@ -129,12 +131,12 @@ impl Binary {
 }
 
 /// The watched names that a table imports, and those that it defines.
-fn watched(image: &Image<'_>, symbols: &Symbols<'_>) -> (Names, Names) {
+fn watched(symbols: &Symbols<'_>) -> (Names, Names) {
     let (mut imports, mut defines) = (Names::new(), Names::new());
     for symbol in symbols.entries {
-        let name = symbols.name(symbol, image.endian, watched_names::LONGEST);
+        let name = symbols.name(symbol, watched_names::LONGEST);
         if let Some((name, kind)) = name.and_then(watched_names::watched) {
-            match symbol.is_undefined(image.endian) {
+            match symbol.is_undefined(Le) {
                 true => imports.insert(name, kind),
                 false => defines.insert(name, kind),
             };
@@ -156,10 +158,8 @@ fn has_c_text(data: &[u8], text: &[u8]) -> bool {
 /// file can name the same range 65,535 times.
 fn loaded<'a>(image: &Image<'a>, flags: u32) -> Vec<&'a [u8]> {
     let segments = image.segments_of(e::PT_LOAD);
-    let flagged = segments.filter(|segment| segment.p_flags(image.endian) & flags == flags);
-    let mut ranges: Vec<_> = flagged
-        .map(|segment| segment.file_range(image.endian))
-        .collect();
+    let flagged = segments.filter(|segment| segment.p_flags(Le) & flags == flags);
+    let mut ranges: Vec<_> = flagged.map(|segment| segment.file_range(Le)).collect();
     ranges.sort_unstable();
     let mut done = 0;
     let mut pieces = Vec::new();

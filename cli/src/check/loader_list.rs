@@ -19,6 +19,7 @@ use super::program_kind::{ProgramKind, program_kind};
 use crate::elf::{Image, symbols::Dynamic};
 use crate::output::printable;
 use crate::regular_file;
+use object::LittleEndian as Le;
 use object::elf as e;
 use object::read::elf::ProgramHeader;
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -41,16 +42,14 @@ const MAX_ADDRESS: u64 = 1 << 44;
 
 /// Why the loader must not be asked about this program.
 pub(crate) fn risk(image: &Image<'_>, dynamic: &Dynamic<'_>) -> Option<&'static str> {
-    let names = |tag| dynamic.values(tag, image.endian).next().is_some();
+    let names = |tag| dynamic.values(tag).next().is_some();
     if names(e::DT_AUDIT) || names(e::DT_DEPAUDIT) {
         return Some("it names audit modules, which would run");
     }
     let mut end = 0;
     for segment in image.segments_of(e::PT_LOAD) {
-        let start = segment.p_vaddr(image.endian);
-        let len = segment
-            .p_memsz(image.endian)
-            .max(segment.p_filesz(image.endian));
+        let start = segment.p_vaddr(Le);
+        let len = segment.p_memsz(Le).max(segment.p_filesz(Le));
         let next = start.saturating_add(len);
         if start < end || next > MAX_ADDRESS {
             return Some("its segments are not in order");
@@ -58,7 +57,7 @@ pub(crate) fn risk(image: &Image<'_>, dynamic: &Dynamic<'_>) -> Option<&'static 
         end = next;
     }
     let mut tables = image.segments_of(e::PT_DYNAMIC);
-    let inside = |table: &e::ProgramHeader64<_>| image.at_address(table.p_vaddr(image.endian));
+    let inside = |table: &e::ProgramHeader64<_>| image.at_address(table.p_vaddr(Le));
     (!tables.all(|table| inside(table).is_some())).then_some("its dynamic section is not mapped")
 }
 
@@ -164,6 +163,24 @@ mod tests {
         );
         let text = b"warning\n/x: error while loading shared libraries: liby.so: gone\n";
         assert_eq!(refusal(text), "liby.so: gone");
+    }
+
+    #[test]
+    fn a_program_that_the_loader_would_map_over_itself_is_a_risk() {
+        let mut bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        let at_risk = |bytes: &[u8]| {
+            let image = Image::parse(bytes).unwrap();
+            risk(&image, &image.dynamic().unwrap())
+        };
+        assert_eq!(at_risk(&bytes), None);
+        // p_vaddr of the first segment to be loaded; headers of 56 bytes follow the file's.
+        let headers = 64..bytes.len() - 56;
+        let mut headers = headers.step_by(56);
+        let first = headers
+            .find(|&at| bytes[at..at + 4] == [1, 0, 0, 0])
+            .unwrap();
+        bytes[first + 16..][..8].copy_from_slice(&MAX_ADDRESS.to_le_bytes());
+        assert_eq!(at_risk(&bytes), Some("its segments are not in order"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::go_program;
 use super::program_kind::ProgramKind;
 use super::secure_mode;
 use super::verdict::Judgement;
-use crate::library::MACHINE;
+use crate::elf::MACHINE;
 use crate::output::printable;
 use ownpool_core::settings::basename;
 use std::ffi::OsStr;

@@ -4,7 +4,7 @@
 //! in them. The kernel decides at exec, from the file and the caller together; what is told
 //! here is what the file does for the callers that it was made for.
 
-use rustix::fs::{StatVfsMountFlags, getxattr, statvfs};
+use rustix::fs::{StatVfsMountFlags, getxattr_query, statvfs};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -17,8 +17,7 @@ pub(crate) fn cause(path: &Path) -> Option<String> {
     // Without group execution the bit once meant mandatory locking, and gives nothing.
     } else if mode & libc::S_ISGID != 0 && mode & libc::S_IXGRP != 0 {
         format!("set-group-id (group {})", metadata.gid())
-    // A buffer of no bytes asks for the length alone.
-    } else if getxattr(path, "security.capability", &mut [0; 0][..]).is_ok_and(|len| len > 0) {
+    } else if getxattr_query(path, "security.capability").is_ok_and(|len| len > 0) {
         "has file capabilities".into()
     } else {
         return None;

@@ -4,57 +4,46 @@
 //! when asked for. Without section headers (stripped by sstrip and packers) the dynamic
 //! table is found as the loader finds it: by PT_DYNAMIC and the hash tables.
 
-use super::Image;
-use object::elf::{self as e, Dyn64, Sym64};
+use super::{Image, text_at};
+use object::LittleEndian as Le;
+use object::elf::{self as e, Dyn64, FileHeader64, Sym64};
 use object::pod;
 use object::read::elf::{Dyn, GnuHashTable, HashTable, ProgramHeader, SectionHeader, Sym};
-use object::{Endianness, elf::FileHeader64};
 
 /// A symbol table.
 #[derive(Clone, Copy)]
 pub(crate) struct Symbols<'a> {
-    pub(crate) entries: &'a [Sym64<Endianness>],
+    pub(crate) entries: &'a [Sym64<Le>],
     pub(crate) strings: &'a [u8],
 }
 
 impl<'a> Symbols<'a> {
     /// The name of a symbol, if it is no longer than `limit` bytes.
-    pub(crate) fn name(
-        &self,
-        symbol: &Sym64<Endianness>,
-        endian: Endianness,
-        limit: usize,
-    ) -> Option<&'a [u8]> {
-        super::text_at(self.strings, symbol.st_name(endian) as usize, limit)
+    pub(crate) fn name(&self, symbol: &Sym64<Le>, limit: usize) -> Option<&'a [u8]> {
+        text_at(self.strings, symbol.st_name(Le) as usize, limit)
     }
 }
 
 /// What the dynamic section says, as far as we ask.
 #[derive(Default)]
 pub(crate) struct Dynamic<'a> {
-    entries: &'a [Dyn64<Endianness>],
+    entries: &'a [Dyn64<Le>],
     pub(crate) strings: &'a [u8],
 }
 
 impl<'a> Dynamic<'a> {
     /// The values of all entries with this tag.
-    pub(crate) fn values(&self, tag: u32, endian: Endianness) -> impl Iterator<Item = u64> {
-        self.entries
-            .iter()
-            .filter(move |entry| entry.tag32(endian) == Some(tag))
-            .map(move |entry| entry.d_val(endian))
+    pub(crate) fn values(&self, tag: u32) -> impl Iterator<Item = u64> {
+        let entries = self.entries.iter();
+        let tagged = entries.filter(move |entry| entry.tag32(Le) == Some(tag));
+        tagged.map(|entry| entry.d_val(Le))
     }
 
     /// The texts of all entries with this tag.
-    pub(crate) fn texts(
-        &self,
-        tag: u32,
-        endian: Endianness,
-        limit: usize,
-    ) -> impl Iterator<Item = &'a [u8]> {
+    pub(crate) fn texts(&self, tag: u32, limit: usize) -> impl Iterator<Item = &'a [u8]> {
         let strings = self.strings;
-        self.values(tag, endian)
-            .filter_map(move |offset| super::text_at(strings, usize::try_from(offset).ok()?, limit))
+        let text = move |offset| text_at(strings, usize::try_from(offset).ok()?, limit);
+        self.values(tag).filter_map(text)
     }
 }
 
@@ -62,26 +51,17 @@ impl<'a> Image<'a> {
     /// The dynamic section; `None` if there is none or it lies outside the file.
     pub(crate) fn dynamic(&self) -> Option<Dynamic<'a>> {
         let segment = self.segments_of(e::PT_DYNAMIC).next()?;
-        let all = segment.dynamic(self.endian, self.data).ok()??;
+        let all = segment.dynamic(Le, self.data).ok()??;
         // The loader stops at DT_NULL; so do we.
-        let end = all
-            .iter()
-            .position(|entry| entry.tag32(self.endian) == Some(e::DT_NULL))
-            .unwrap_or(all.len());
+        let mut until_null = all.split(|entry| entry.tag32(Le) == Some(e::DT_NULL));
         let mut dynamic = Dynamic {
-            entries: all.get(..end)?,
+            entries: until_null.next()?,
             strings: &[],
         };
-        let address = dynamic.values(e::DT_STRTAB, self.endian).next();
-        let len = dynamic
-            .values(e::DT_STRSZ, self.endian)
-            .next()
-            .unwrap_or(u64::MAX);
-        if let Some(from) = address.and_then(|address| self.at_address(address)) {
-            dynamic.strings = usize::try_from(len)
-                .ok()
-                .and_then(|len| from.get(..len))
-                .unwrap_or(from);
+        let value = |tag| dynamic.values(tag).next();
+        let len = value(e::DT_STRSZ).and_then(|len| usize::try_from(len).ok());
+        if let Some(from) = value(e::DT_STRTAB).and_then(|address| self.at_address(address)) {
+            dynamic.strings = len.and_then(|len| from.get(..len)).unwrap_or(from);
         }
         Some(dynamic)
     }
@@ -98,39 +78,28 @@ impl<'a> Image<'a> {
     }
 
     fn section_symbols(&self, kind: u32) -> Option<Symbols<'a>> {
-        let section = self
-            .sections
-            .iter()
-            .find(|section| section.sh_type(self.endian) == kind)?;
-        let entries = section
-            .data_as_array(self.endian, self.data)
-            .ok()
-            .filter(|entries| !entries.is_empty())?;
-        let strings = self.section_at(usize::try_from(section.sh_link(self.endian)).ok()?)?;
-        Some(Symbols { entries, strings })
+        let mut sections = self.sections.iter();
+        let section = sections.find(|section| section.sh_type(Le) == kind)?;
+        let entries: &[_] = section.data_as_array(Le, self.data).ok()?;
+        let strings = self.section_at(section.sh_link(Le))?;
+        (!entries.is_empty()).then_some(Symbols { entries, strings })
     }
 
     /// By DT_SYMTAB. Nothing states its length: a hash table ends where it does, and all
     /// imports stand before the first symbol that the GNU table knows.
     fn hashed_symbols(&self, dynamic: &Dynamic<'a>) -> Option<Symbols<'a>> {
-        let at = |tag| self.at_address(dynamic.values(tag, self.endian).next()?);
-        let gnu = at(e::DT_GNU_HASH)
-            .and_then(|data| {
-                GnuHashTable::<FileHeader64<Endianness>>::parse(self.endian, data).ok()
-            })
-            .map(|table| {
-                table
-                    .symbol_table_length(self.endian)
-                    .unwrap_or_else(|| table.symbol_base())
-            });
-        let old = || {
-            at(e::DT_HASH)
-                .and_then(|data| {
-                    HashTable::<FileHeader64<Endianness>>::parse(self.endian, data).ok()
-                })
-                .map(|table| table.symbol_table_length())
+        type Header = FileHeader64<Le>;
+        let at = |tag| self.at_address(dynamic.values(tag).next()?);
+        let gnu = || {
+            let table = GnuHashTable::<Header>::parse(Le, at(e::DT_GNU_HASH)?).ok()?;
+            let len = table.symbol_table_length(Le);
+            Some(len.unwrap_or_else(|| table.symbol_base()))
         };
-        let count = usize::try_from(gnu.or_else(old)?).ok()?;
+        let old = || {
+            let table = HashTable::<Header>::parse(Le, at(e::DT_HASH)?).ok()?;
+            Some(table.symbol_table_length())
+        };
+        let count = usize::try_from(gnu().or_else(old)?).ok()?;
         let (entries, _) = pod::slice_from_bytes(at(e::DT_SYMTAB)?, count).ok()?;
         Some(Symbols {
             entries,

@@ -42,7 +42,7 @@ fn functions(path: &Path, build_id: &str, checksum: Option<u32>) -> Option<Funct
         false => image.build_id() == build_id,
     };
     let symbols = image.full_symbols().filter(|_| is_same)?;
-    Some(FunctionTable::new(&symbols, image.endian))
+    Some(FunctionTable::new(&symbols))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::demangle::{LONGEST_NAME, demangled};
 use crate::elf::{symbols::Symbols, text_at};
-use object::Endianness;
+use object::LittleEndian as Le;
 use object::elf::{STB_GLOBAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
 use object::read::elf::Sym;
 
@@ -21,15 +21,15 @@ pub(crate) struct FunctionTable {
 }
 
 impl FunctionTable {
-    pub(crate) fn new(symbols: &Symbols<'_>, endian: Endianness) -> FunctionTable {
-        let is_function = |symbol: &&object::elf::Sym64<Endianness>| {
+    pub(crate) fn new(symbols: &Symbols<'_>) -> FunctionTable {
+        let is_function = |symbol: &&object::elf::Sym64<Le>| {
             let is_code = matches!(symbol.st_type(), STT_FUNC | STT_GNU_IFUNC | STT_NOTYPE);
-            is_code && !symbol.is_undefined(endian) && symbol.st_name(endian) != 0
+            is_code && !symbol.is_undefined(Le) && symbol.st_name(Le) != 0
         };
-        let function = |symbol: &object::elf::Sym64<Endianness>| Function {
-            start: symbol.st_value(endian),
-            len: symbol.st_size(endian),
-            name: symbol.st_name(endian),
+        let function = |symbol: &object::elf::Sym64<Le>| Function {
+            start: symbol.st_value(Le),
+            len: symbol.st_size(Le),
+            name: symbol.st_name(Le),
             global: symbol.st_bind() == STB_GLOBAL,
         };
         let symbols_of_functions = symbols.entries.iter().filter(is_function);

@@ -14,7 +14,7 @@ pub(crate) mod table;
 use crate::output;
 use record::Process;
 use std::fs::File;
-use std::io::{BufRead, BufReader, ErrorKind, IsTerminal, Read};
+use std::io::{BufRead, BufReader, IsTerminal, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -96,7 +96,7 @@ pub(crate) fn main(args: &Args) -> ExitCode {
         Ok(()) => {
             if shown == 0 && bad_lines == 0 && !args.json {
                 output::complain(format_args!(
-                    "{name}: no reports in it: nobody drew randomness, or nobody wrote yet"
+                    "{name}: no reports in it: no process drew randomness, or none has ended yet"
                 ));
             }
             output.finish(if bad_lines > 0 { BAD_LINE } else { 0 })
@@ -144,7 +144,7 @@ pub(crate) fn each_line(
         }
         let whole = text.len() as u64 != LONGEST || text.ends_with(b"\n");
         if !whole {
-            skip_line(&mut source)?;
+            source.skip_until(b'\n')?;
         }
         let line = if whole {
             Ok(text.trim_ascii())
@@ -159,22 +159,4 @@ pub(crate) fn each_line(
         }
     }
     Ok(())
-}
-
-/// Reads on to the end of a line without keeping it.
-fn skip_line(source: &mut impl BufRead) -> std::io::Result<()> {
-    loop {
-        let chunk = match source.fill_buf() {
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            other => other?,
-        };
-        let (len, ended) = match memchr::memchr(b'\n', chunk) {
-            Some(at) => (at + 1, true),
-            None => (chunk.len(), chunk.is_empty()),
-        };
-        source.consume(len);
-        if ended {
-            return Ok(());
-        }
-    }
 }

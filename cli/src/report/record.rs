@@ -130,37 +130,4 @@ mod tests {
         let odd = Process::parse(b"{\"ownpool\":\"1\",\"program\":\"\xff\"}").unwrap();
         assert_eq!(odd.program, "\u{fffd}");
     }
-
-    #[test]
-    fn what_is_no_report_says_why() {
-        for (line, why) in [
-            ("{\"ownpool\":\"0.1.0\",\"pid\":1", "torn"),
-            ("{\"pid\":1}", "not a report"),
-            ("[1,2]", "not a report"),
-            ("hello", "not JSON at column 1"),
-            (
-                "{\"ownpool\":\"0.1.0\",\"pid\":-1}",
-                "not a report of ownpool: invalid value",
-            ),
-            (
-                "{\"ownpool\":\"0.1.0\",\"pid\":{\"ownpool\":\"0.1.0\"}}",
-                "not a report of ownpool: invalid type",
-            ),
-        ] {
-            let error = Process::parse(line.as_bytes()).unwrap_err();
-            assert!(error.contains(why), "{line}: {error}");
-        }
-    }
-
-    #[test]
-    fn the_heaviest_comes_first() {
-        let line = br#"{"ownpool":"1","callers":[{"offset":"0x10","bytes":1,"calls":9},{"offset":"zz","bytes":2}]}"#;
-        let process = Process::parse(line).unwrap();
-        let bytes: Vec<_> = process
-            .callers
-            .iter()
-            .map(|caller| (caller.bytes, caller.address()))
-            .collect();
-        assert_eq!(bytes, [(2, None), (1, Some(16))]);
-    }
 }

@@ -50,10 +50,10 @@ fn load(path: &Path, build_id: &str) -> FunctionTable {
     let bytes = bytes.and_then(|path| regular_file::read(path).ok());
     let image = bytes.as_deref().and_then(|bytes| Image::parse(bytes).ok());
     let same = image.filter(|image| build_id.is_empty() || image.build_id() == build_id);
-    let own = |image: &Image<'_>| Some(FunctionTable::new(&image.full_symbols()?, image.endian));
+    let own = |image: &Image<'_>| Some(FunctionTable::new(&image.full_symbols()?));
     let exported = |image: &Image<'_>| {
         let symbols = image.dynamic_symbols(&image.dynamic()?)?;
-        Some(FunctionTable::new(&symbols, image.endian))
+        Some(FunctionTable::new(&symbols))
     };
     let same = same.as_ref();
     same.and_then(own)

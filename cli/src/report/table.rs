@@ -186,26 +186,4 @@ mod tests {
         assert_eq!(share(1, u64::MAX), "0.1 %");
         assert_eq!(share(u64::MAX, u64::MAX), "100.0 %");
     }
-
-    #[test]
-    fn a_process_as_a_person_reads_it() {
-        let line = br#"{"ownpool":"0.1.0","backend":"avx512","pid":1,"program":"python3","mode":"auto","threads_moved":1,
-            "kernel":{"calls":128,"bytes":2048},"private":{"calls":99872,"bytes":1597952},"would_move":{"threads":0,"calls":0,"bytes":0},
-            "refills":526,"reseeds":526,"entries":{"getrandom":100000,"read":0},"fell_through":{"busy":3,"flags":0},
-            "callers":[{"module":"/usr/bin/x","offset":"0x1234","entry":"getrandom","calls":100000,"bytes":1600000,"largest":16,"threads":1,"moved":true}]}"#;
-        let expected = "\
-python3 (pid 1): mode auto, 1 thread moved
-            calls      bytes  share of calls
-  kernel      128      2,048           0.1 %
-  private  99,872  1,597,952          99.8 %
-  saved        99.8 % of the calls drew nothing from the kernel
-  refills      526, reseeds 526
-  entered by   getrandom 100,000
-  fell through busy 3
-  callers, heaviest first (sampled, weighted):
-    calls      bytes  largest  threads  moved  called     from    in
-  100,000  1,600,000       16        1  yes    getrandom  0x1234  /usr/bin/x
-";
-        assert_eq!(table(&Process::parse(line).unwrap()), expected);
-    }
 }

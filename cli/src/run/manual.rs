@@ -11,7 +11,7 @@ pub(super) fn manual() -> String {
          ../lib/<multiarch> or ../lib64 beside it. Options override the environment. A relative\n\
          FILE is taken from the working directory; %p in it stands for the pid, %n for the program.\n\n\
          Exit status:\n  \
-           125  ownpool failed: bad option or value, library missing or in a place that LD_PRELOAD cannot name\n  \
+           125  ownpool failed: a bad option or value, or no library that LD_PRELOAD can name\n  \
            126  COMMAND was found but could not be started\n  \
            127  COMMAND was not found\n  \
            otherwise the status of COMMAND, which takes the place of this command\n\n\
