@@ -25,7 +25,7 @@ use std::process::ExitCode;
 /// Runs the command with the arguments of the process.
 pub fn main() -> ExitCode {
     match CommandLine::try_parse().map(|line| line.command) {
-        Ok(Command::Run(args)) => run::main(args),
+        Ok(Command::Run(args)) => run::main(&args),
         Ok(Command::Check(args)) => check::main(&args),
         Ok(Command::Report(args)) => report::main(&args),
         Ok(Command::Bench(args)) => bench::main(&args),

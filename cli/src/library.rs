@@ -7,7 +7,6 @@
 
 use crate::elf::MACHINE;
 use crate::output::printable;
-use core::fmt;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -16,74 +15,48 @@ use std::path::{Path, PathBuf};
 const NAME: &str = "libownpool.so";
 
 /// Debian's name for this machine's library directory.
-const MULTIARCH: &str = if cfg!(target_arch = "aarch64") {
-    "aarch64-linux-gnu"
-} else {
-    "x86_64-linux-gnu"
+const MULTIARCH: &str = match cfg!(target_arch = "aarch64") {
+    true => "lib/aarch64-linux-gnu",
+    false => "lib/x86_64-linux-gnu",
 };
 
-/// Why there is no library to preload.
-pub(crate) enum FindError {
-    /// `/proc/self/exe` cannot be read: no proc file system.
-    NoProc(std::io::Error),
-    /// None of these directories holds it.
-    Missing(Vec<PathBuf>),
-    /// It is there, but it is no library for this machine.
-    WrongKind(PathBuf),
-    /// LD_PRELOAD cannot name it: ld.so splits at colons and blanks, and expands `$`.
-    UnusableName(PathBuf),
-}
-
-impl fmt::Display for FindError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |path: &PathBuf| printable(path.as_os_str().as_bytes());
-        match self {
-            FindError::NoProc(error) => write!(
-                f,
-                "cannot tell where this command lies (/proc/self/exe: {error}), so cannot find {NAME}"
-            ),
-            FindError::Missing(directories) => {
-                let names: Vec<String> = directories.iter().map(shown).collect();
-                write!(f, "{NAME} not found; looked in {}", names.join(", "))
-            }
-            FindError::WrongKind(path) => {
-                write!(f, "{}: not a shared library for this machine", shown(path))
-            }
-            FindError::UnusableName(path) => write!(
-                f,
-                "{}: LD_PRELOAD cannot hold a path with a colon, a blank or a dollar sign; install it elsewhere",
-                shown(path)
-            ),
-        }
-    }
-}
-
 /// The library's absolute path.
-pub(crate) fn find() -> Result<PathBuf, FindError> {
-    let command = std::env::current_exe().map_err(FindError::NoProc)?;
+///
+/// # Errors
+/// Why there is none to preload, in words.
+pub(crate) fn find() -> Result<PathBuf, String> {
+    let command = std::env::current_exe().map_err(|error| {
+        format!(
+            "cannot tell where this command lies (/proc/self/exe: {error}), so cannot find {NAME}"
+        )
+    })?;
+    let shown = |path: &PathBuf| printable(path.as_os_str().as_bytes());
     let directory = command.parent().unwrap_or(Path::new("/"));
     let mut directories = vec![directory.to_path_buf()];
     if let Some(prefix) = directory.parent() {
-        let lib = prefix.join("lib");
-        directories.push(lib.clone());
-        directories.push(lib.join(MULTIARCH));
-        directories.push(prefix.join("lib64"));
+        let places = ["lib", MULTIARCH, "lib64"];
+        directories.extend(places.map(|place| prefix.join(place)));
     }
-    let Some(path) = directories
-        .iter()
-        .map(|directory| directory.join(NAME))
-        .find(|path| path.is_file())
-    else {
-        return Err(FindError::Missing(directories));
+    let mut paths = directories.iter().map(|directory| directory.join(NAME));
+    let Some(path) = paths.find(|path| path.is_file()) else {
+        let names: Vec<String> = directories.iter().map(shown).collect();
+        return Err(format!("{NAME} not found; looked in {}", names.join(", ")));
     };
     if !is_library(&path) {
-        return Err(FindError::WrongKind(path));
+        return Err(format!(
+            "{}: not a shared library for this machine",
+            shown(&path)
+        ));
     }
+    // ld.so splits LD_PRELOAD at colons and blanks, and expands `$`.
     let mut bytes = path.as_os_str().as_bytes().iter();
-    if bytes.any(|byte| b": $".contains(byte)) {
-        return Err(FindError::UnusableName(path));
+    match bytes.any(|byte| b": $".contains(byte)) {
+        true => Err(format!(
+            "{}: LD_PRELOAD cannot hold a path with a colon, a blank or a dollar sign; install it elsewhere",
+            shown(&path)
+        )),
+        false => Ok(path),
     }
-    Ok(path)
 }
 
 /// The library in front of what was preloaded already.

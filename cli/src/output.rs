@@ -13,27 +13,18 @@ use std::process::ExitCode;
 pub(crate) const OUR_FAILURE: u8 = 125;
 
 /// Standard output, for a command that writes piece by piece.
+#[derive(Default)]
 pub(crate) struct Stdout {
-    stdout: std::io::Stdout,
     error: Option<std::io::Error>,
 }
 
 impl Stdout {
-    pub(crate) fn new() -> Stdout {
-        Stdout {
-            stdout: std::io::stdout(),
-            error: None,
-        }
-    }
-
     /// Writes, and says whether there is any use in going on.
     pub(crate) fn write(&mut self, text: &str) -> bool {
         if self.error.is_none() {
-            let mut stdout = self.stdout.lock();
-            self.error = stdout
-                .write_all(text.as_bytes())
-                .and_then(|()| stdout.flush())
-                .err();
+            let mut stdout = std::io::stdout().lock();
+            let written = stdout.write_all(text.as_bytes());
+            self.error = written.and_then(|()| stdout.flush()).err();
         }
         self.error.is_none()
     }
@@ -51,7 +42,7 @@ impl Stdout {
 
 /// Writes a finished text to standard output; the status is `status` if it arrived.
 pub(crate) fn result(text: &str, status: u8) -> ExitCode {
-    let mut output = Stdout::new();
+    let mut output = Stdout::default();
     output.write(text);
     output.finish(status)
 }
@@ -140,18 +131,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_are_grouped() {
-        for (number, text) in [
-            (0, "0"),
-            (999, "999"),
-            (1000, "1,000"),
-            (1_597_952, "1,597,952"),
-            (u64::MAX, "18,446,744,073,709,551,615"),
-        ] {
-            assert_eq!(grouped(number), text);
-        }
-        assert_eq!(counted(1, "thread"), "1 thread");
-        assert_eq!(counted(0, "thread"), "0 threads");
+    fn numbers_are_grouped_and_counted() {
+        assert_eq!(grouped(u64::MAX), "18,446,744,073,709,551,615");
+        let threads = [0, 1, 1000].map(|number| counted(number, "thread"));
+        assert_eq!(threads, ["0 threads", "1 thread", "1,000 threads"]);
     }
 
     #[test]

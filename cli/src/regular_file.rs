@@ -5,7 +5,7 @@
 //! that shrinks under a mapping kills its reader.
 
 use std::fs::OpenOptions;
-use std::io::Read;
+use std::io::{Error, Read, Result};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -13,42 +13,23 @@ use std::path::Path;
 /// seen (chosen, not measured).
 pub(crate) const LARGEST: u64 = 1 << 30;
 
-/// Why a file was not read.
-#[derive(Debug)]
-pub(crate) enum ReadError {
-    Io(std::io::Error),
-    NotAFile,
-    TooLarge,
-}
-
-impl core::fmt::Display for ReadError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            ReadError::Io(error) => error.fmt(f),
-            ReadError::NotAFile => f.write_str("not a regular file"),
-            ReadError::TooLarge => write!(f, "larger than {} MiB", LARGEST >> 20),
-        }
-    }
-}
-
 /// The file's bytes.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, ReadError> {
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     // O_NONBLOCK: opening a named pipe without a writer would wait for one.
-    let file = OpenOptions::new()
+    let mut options = OpenOptions::new();
+    let file = options
         .read(true)
         .custom_flags(libc::O_NONBLOCK)
-        .open(path)
-        .map_err(ReadError::Io)?;
-    let metadata = file.metadata().map_err(ReadError::Io)?;
+        .open(path)?;
+    let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(ReadError::NotAFile);
+        return Err(Error::other("not a regular file"));
     }
     if metadata.len() > LARGEST {
-        return Err(ReadError::TooLarge);
+        let limit = format!("larger than {} MiB", LARGEST >> 20);
+        return Err(Error::other(limit));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
-    file.take(LARGEST)
-        .read_to_end(&mut bytes)
-        .map_err(ReadError::Io)?;
+    file.take(LARGEST).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

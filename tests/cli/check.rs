@@ -1,4 +1,5 @@
 //! `ownpool check` on real programs: the verdict, its exit status and the reason.
+use crate::untrusted_input::Dice;
 use ownpool_tests::support;
 use ownpool_tests::support::{Place, command, gcc, installed};
 use serde_json::Value;
@@ -651,27 +652,9 @@ fn settings_of_the_environment_count() {
 fn damaged_programs_end_in_a_status() {
     let place = Place::new();
     let bytes = std::fs::read(gcc(place.path(), "draws", DRAWS, &[])).unwrap();
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut next = |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % below as u64) as usize
-    };
+    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
     for _ in 0..300 {
-        let mut bad = bytes.clone();
-        for _ in 0..=next(8) {
-            // Half of the changes where the headers are.
-            let at = if next(2) == 0 {
-                next(1024)
-            } else {
-                next(bad.len())
-            };
-            bad[at] = next(256) as u8;
-        }
-        if next(4) == 0 {
-            bad.truncate(next(bytes.len()));
-        }
+        let bad = dice.spoil(&bytes, &bytes);
         let path = file(place.path(), "bad", &bad, 0o755);
         let output = check(&[path.as_os_str()]);
         let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));

@@ -5,3 +5,4 @@ mod check;
 mod report;
 mod run;
 mod transcripts;
+mod untrusted_input;

@@ -4,6 +4,7 @@
 //! program is not started unless `--run` asks for it. A file that cannot be judged (missing,
 //! not executable, not ELF, damaged) is one line and status 125, whatever is in it.
 
+mod answer;
 pub(crate) mod binary;
 pub(crate) mod env_command;
 mod evidence;
@@ -22,14 +23,12 @@ mod verdict;
 mod watched_names;
 
 use crate::output::{self, printable};
-use crate::{regular_file, report};
+use crate::regular_file;
+use answer::Answer;
 use binary::Binary;
-use core::fmt::Write as _;
 use find_program::{FoundProgram, find_program};
 use host::Host;
-use loaded_files::{LoadedFile, LoadedFiles};
-use observe::Observed;
-use serde::Serialize;
+use loaded_files::LoadedFiles;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
@@ -64,38 +63,6 @@ pub(crate) struct Args {
     run: Option<Vec<OsString>>,
 }
 
-/// The answer as JSON.
-#[derive(Serialize)]
-struct Answer<'a> {
-    asked: String,
-    program: String,
-    verdict: Verdict,
-    reasons: &'a [String],
-    steps: &'a [String],
-    libraries: Vec<Library>,
-    host: &'a Host,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ended: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    observed: Option<&'a [report::record::Process]>,
-}
-
-/// The program or one of its libraries, with the names that matter.
-#[derive(Serialize)]
-struct Library {
-    path: String,
-    imports: Vec<&'static str>,
-}
-
-impl Library {
-    fn of(file: &LoadedFile) -> Library {
-        Library {
-            path: file.shown(),
-            imports: file.binary.imports.keys().copied().collect(),
-        }
-    }
-}
-
 pub(crate) fn main(args: &Args) -> ExitCode {
     answer(args).unwrap_or_else(output::failure)
 }
@@ -109,55 +76,46 @@ fn answer(args: &Args) -> Result<ExitCode, String> {
     let path = printable(found.path.as_os_str().as_bytes());
     let (binary, obstacles) = read(&found).map_err(|why| format!("{path}: {why}"))?;
     let host = Host::probe();
-    let mut libraries = Vec::new();
+    let mut files = None;
     let mut observed = None;
     let mut judgement = match obstacles {
         Some(judgement) => judgement,
         None => {
-            let files = LoadedFiles::of(found.path.clone(), binary);
-            libraries.extend(files.all().map(Library::of));
+            let files = files.insert(LoadedFiles::of(found.path.clone(), binary));
             let against = inactive::reasons(&found, &host);
             let is_inactive = !against.is_empty();
-            let mut judgement = judge::judge(&files, &host, against);
+            let mut judgement = judge::judge(files, &host, against);
             let is_worth_it = !is_inactive && judgement.verdict != Verdict::CannotLoad;
             if let Some(arguments) = args.run.as_ref().filter(|_| is_worth_it) {
-                let seen = observe::observe(&args.program, arguments, args.json)?;
+                let seen = observed.insert(observe::observe(&args.program, arguments, args.json)?);
                 seen.decide(&mut judgement);
-                observed = Some(seen);
-            }
-            if args.run.is_none() && judgement.verdict == Verdict::Helps {
-                let words = "whether it asks for enough to be moved, no file tells: --run does";
-                judgement.reasons.push(words.into());
             }
             judgement
         }
     };
-    if args.run.is_some() && observed.is_none() {
-        let words = "not run: there would be nothing to see";
-        judgement.reasons.push(words.into());
-    }
-    let asked = printable(args.program.as_bytes());
-    let text = if args.json {
-        let answer = Answer {
-            asked,
-            program: path,
-            verdict: judgement.verdict,
-            reasons: &judgement.reasons,
-            steps: &found.steps,
-            libraries,
-            host: &host,
-            ended: observed.as_ref().map(|seen| seen.ended.as_str()),
-            observed: observed.as_ref().map(|seen| seen.processes.as_slice()),
-        };
-        serde_json::to_string(&answer).unwrap_or_default() + "\n"
-    } else {
-        let program = match asked == path {
-            true => asked,
-            false => format!("{asked} ({path})"),
-        };
-        in_words(&program, &judgement, &found.steps, &host, observed.as_ref())
+    let remark = match (&args.run, &observed) {
+        (None, _) if judgement.verdict == Verdict::Helps => {
+            Some("whether it asks for enough to be moved, no file tells: --run does")
+        }
+        (Some(_), None) => Some("not run: there would be nothing to see"),
+        _ => None,
     };
-    Ok(output::result(&text, judgement.verdict as u8))
+    judgement.reasons.extend(remark.map(String::from));
+    let status = judgement.verdict as u8;
+    let answer = Answer {
+        asked: printable(args.program.as_bytes()),
+        program: path,
+        judgement,
+        steps: found.steps,
+        files,
+        host,
+        observed,
+    };
+    let text = match args.json {
+        true => answer.json(),
+        false => answer.words(),
+    };
+    Ok(output::result(&text, status))
 }
 
 /// The program's own file, and why the library does not get into it, if it does not.
@@ -166,25 +124,4 @@ fn read(found: &FoundProgram) -> Result<(Binary, Option<Judgement>), String> {
     let binary = Binary::read(&bytes).map_err(|error| error.to_string())?;
     let obstacles = preloadable::obstacles(found, &binary)?;
     Ok((binary, obstacles))
-}
-
-fn in_words(
-    program: &str,
-    judgement: &Judgement,
-    steps: &[String],
-    host: &Host,
-    observed: Option<&Observed>,
-) -> String {
-    let mut text = format!("{program}: {}\n", judgement.verdict.words());
-    for line in judgement.reasons.iter().chain(steps) {
-        let _ = writeln!(text, "  {line}");
-    }
-    let _ = writeln!(text, "  this machine: {}", host.line());
-    if let Some(seen) = observed {
-        let _ = writeln!(text, "  seen in mode observe: {}", seen.ended);
-        for process in &seen.processes {
-            let _ = write!(text, "\n{}", report::table::table(process));
-        }
-    }
-    text
 }

@@ -5,7 +5,7 @@
 
 use super::verdict::{Judgement, Verdict};
 use crate::output::{counted, grouped, printable};
-use crate::report::{each_line, record::Process, symbolizer::Symbolizer};
+use crate::report::{lines::each_line, record::Process, symbolizer::Symbolizer};
 use crate::{inherited_state, library};
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Permissions};
@@ -31,7 +31,7 @@ pub(crate) fn observe(
     arguments: &[OsString],
     aside: bool,
 ) -> Result<Observed, String> {
-    let library = library::find().map_err(|error| error.to_string())?;
+    let library = library::find()?;
     let directory = tempfile::Builder::new()
         .prefix("ownpool-check.")
         .permissions(Permissions::from_mode(0o700))

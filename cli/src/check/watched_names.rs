@@ -28,73 +28,40 @@ pub(crate) enum Kind {
 /// No watched name is longer, so none needs to be read further.
 pub(crate) const LONGEST: usize = 40;
 
-/// Sorted, for the binary search.
-const WATCHED: [(&str, Kind); 37] = [
-    ("EVP_RAND_generate", Kind::Generator),
-    ("JLI_Launch", Kind::Java),
-    ("JNI_CreateJavaVM", Kind::Java),
-    ("PK11_GenerateRandom", Kind::Generator),
-    ("RAND_bytes", Kind::Generator),
-    ("RAND_bytes_ex", Kind::Generator),
-    ("RAND_priv_bytes", Kind::Generator),
-    ("RAND_priv_bytes_ex", Kind::Generator),
-    ("RAND_pseudo_bytes", Kind::Generator),
-    ("RNG_GenerateGlobalRandomBytes", Kind::Generator),
-    ("_ZNSt13random_device9_M_getvalEv", Kind::RandomDevice),
-    ("__pread64_chk", Kind::Read),
-    ("__pread_chk", Kind::Read),
-    ("__read_chk", Kind::Read),
-    ("arc4random", Kind::Random),
-    ("arc4random_buf", Kind::Random),
-    ("arc4random_uniform", Kind::Random),
-    ("dlsym", Kind::Lookup),
-    ("dlvsym", Kind::Lookup),
-    ("gcry_create_nonce", Kind::Generator),
-    ("gcry_random_bytes", Kind::Generator),
-    ("gcry_randomize", Kind::Generator),
-    ("getentropy", Kind::Random),
-    ("getrandom", Kind::Random),
-    ("gnutls_rnd", Kind::Generator),
-    ("mbedtls_ctr_drbg_random", Kind::Generator),
-    ("mbedtls_hmac_drbg_random", Kind::Generator),
-    ("pread", Kind::Read),
-    ("pread64", Kind::Read),
-    ("preadv", Kind::Read),
-    ("preadv2", Kind::Read),
-    ("preadv64", Kind::Read),
-    ("preadv64v2", Kind::Read),
-    ("read", Kind::Read),
-    ("readv", Kind::Read),
-    ("syscall", Kind::Syscall),
-    ("wc_RNG_GenerateBlock", Kind::Generator),
+#[rustfmt::skip]
+const WATCHED: [(Kind, &[&str]); 7] = [
+    (Kind::Random, &["getrandom", "getentropy", "arc4random", "arc4random_buf", "arc4random_uniform"]),
+    (Kind::Syscall, &["syscall"]),
+    (Kind::Read, &[
+        "read", "readv", "pread", "pread64", "preadv", "preadv2", "preadv64", "preadv64v2",
+        "__read_chk", "__pread_chk", "__pread64_chk",
+    ]),
+    (Kind::Lookup, &["dlsym", "dlvsym"]),
+    (Kind::Generator, &[
+        "RAND_bytes", "RAND_bytes_ex", "RAND_priv_bytes", "RAND_priv_bytes_ex", "RAND_pseudo_bytes",
+        "EVP_RAND_generate", "PK11_GenerateRandom", "RNG_GenerateGlobalRandomBytes", "gnutls_rnd",
+        "gcry_create_nonce", "gcry_random_bytes", "gcry_randomize", "mbedtls_ctr_drbg_random",
+        "mbedtls_hmac_drbg_random", "wc_RNG_GenerateBlock",
+    ]),
+    (Kind::RandomDevice, &["_ZNSt13random_device9_M_getvalEv"]),
+    (Kind::Java, &["JLI_Launch", "JNI_CreateJavaVM"]),
 ];
 
 /// The watched name that this symbol is.
 pub(crate) fn watched(symbol: &[u8]) -> Option<(&'static str, Kind)> {
-    let at = WATCHED
-        .binary_search_by(|(name, _)| name.as_bytes().cmp(symbol))
-        .ok()?;
-    WATCHED.get(at).copied()
+    WATCHED.iter().find_map(|(kind, names)| {
+        let mut names = names.iter();
+        let name = names.find(|name| name.as_bytes() == symbol)?;
+        Some((*name, *kind))
+    })
 }
 
 /// Parts of the GNU C library, by soname. They are below the names that we stand in front
 /// of: what they draw for themselves does not pass us.
 pub(crate) fn is_libc(soname: &[u8]) -> bool {
-    const PARTS: [&[u8]; 12] = [
-        b"libc.so.6",
-        b"libm.so.6",
-        b"libmvec.so.1",
-        b"libdl.so.2",
-        b"librt.so.1",
-        b"libpthread.so.0",
-        b"libutil.so.1",
-        b"libresolv.so.2",
-        b"libanl.so.1",
-        b"libnsl.so.1",
-        b"ld-linux-x86-64.so.2",
-        b"ld-linux-aarch64.so.1",
-    ];
-    PARTS.contains(&soname)
+    const PARTS: &str = "libc.so.6 libm.so.6 libmvec.so.1 libdl.so.2 librt.so.1 libpthread.so.0 libutil.so.1 \
+        libresolv.so.2 libanl.so.1 libnsl.so.1 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1";
+    PARTS.split(' ').any(|part| part.as_bytes() == soname)
 }
 
 /// Libraries that draw once, for a seed that is no secret or stays in memory, and that half
@@ -114,9 +81,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_can_be_searched() {
-        assert!(WATCHED.is_sorted_by(|(one, _), (other, _)| one < other));
-        assert!(WATCHED.iter().all(|(name, _)| name.len() <= LONGEST));
+    fn whole_names_are_watched() {
+        let mut names = WATCHED.iter().flat_map(|(_, names)| *names);
+        assert!(names.all(|name| name.len() <= LONGEST));
         assert_eq!(watched(b"getrandom"), Some(("getrandom", Kind::Random)));
         assert_eq!(watched(b"getrandomx"), None);
     }

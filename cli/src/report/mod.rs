@@ -7,25 +7,24 @@
 mod debug_files;
 mod demangle;
 pub(crate) mod function_table;
+pub(crate) mod lines;
 pub(crate) mod record;
 pub(crate) mod symbolizer;
 pub(crate) mod table;
 
-use crate::output;
+use crate::output::{self, Stdout, printable};
+use lines::each_line;
 use record::Process;
 use std::fs::File;
-use std::io::{BufRead, BufReader, IsTerminal, Read};
+use std::io::{BufReader, Error, IsTerminal, Read, Result};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use symbolizer::Symbolizer;
+use table::table;
 
 /// Exit status when a line was bad.
 const BAD_LINE: u8 = 1;
-
-/// The longest line that is read: 257 callers with module paths of PATH_MAX, every byte
-/// escaped to six, are 6.3 MB.
-const LONGEST: u64 = 16 << 20;
 
 /// Bad lines that are complained about one by one; a file of another kind has thousands.
 const MAX_COMPLAINTS: u64 = 20;
@@ -45,24 +44,15 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn main(args: &Args) -> ExitCode {
-    let name = output::printable(args.file.as_os_str().as_encoded_bytes());
-    let source: Box<dyn Read> = if args.file == Path::new("-") {
-        Box::new(std::io::stdin().lock())
-    } else {
-        match File::open(&args.file) {
-            // A device may have no end (/dev/zero), and holds no reports. A terminal has.
-            Ok(file) if is_device(&file) && !file.is_terminal() => {
-                return output::failure(format_args!("{name}: a device, not a report"));
-            }
-            Ok(file) => Box::new(file),
-            Err(error) => return output::failure(format_args!("{name}: {error}")),
-        }
-    };
-    let mut output = output::Stdout::new();
-    let mut functions = Symbolizer::default();
-    let mut bad_lines = 0;
-    let mut shown = 0_u64;
-    let read = each_line(BufReader::new(source), |number, text| {
+    let name = printable(args.file.as_os_str().as_encoded_bytes());
+    show(args, &name).unwrap_or_else(|error| output::failure(format_args!("{name}: {error}")))
+}
+
+fn show(args: &Args, name: &str) -> Result<ExitCode> {
+    let mut stdout = Stdout::default();
+    let mut symbolizer = Symbolizer::default();
+    let (mut bad_lines, mut shown) = (0, 0);
+    each_line(BufReader::new(open(&args.file)?), |number, text| {
         let (bad, process) = text.map_or_else(|why| (Some(why), None), read_line);
         if let Some(why) = bad {
             bad_lines += 1;
@@ -73,35 +63,37 @@ pub(crate) fn main(args: &Args) -> ExitCode {
         let Some(mut process) = process else {
             return true;
         };
-        functions.name(&mut process.callers);
-        let gap = if shown > 0 && !args.json { "\n" } else { "" };
+        symbolizer.name(&mut process.callers);
+        let gap = if shown > 0 { "\n" } else { "" };
         shown += 1;
-        output.write(&format!(
-            "{gap}{}",
-            if args.json {
-                process.json()
-            } else {
-                table::table(&process)
-            }
-        ))
-    });
+        stdout.write(&match args.json {
+            true => process.json(),
+            false => format!("{gap}{}", table(&process)),
+        })
+    })?;
     if bad_lines > MAX_COMPLAINTS {
+        let bad_lines = output::grouped(bad_lines);
+        output::complain(format_args!("{name}: {bad_lines} bad lines in all"));
+    } else if shown == 0 && bad_lines == 0 && !args.json {
         output::complain(format_args!(
-            "{name}: {} bad lines in all",
-            output::grouped(bad_lines)
+            "{name}: no reports in it: no process drew randomness, or none has ended yet"
         ));
     }
-    match read {
-        Err(error) => output::failure(format_args!("{name}: {error}")),
-        Ok(()) => {
-            if shown == 0 && bad_lines == 0 && !args.json {
-                output::complain(format_args!(
-                    "{name}: no reports in it: no process drew randomness, or none has ended yet"
-                ));
-            }
-            output.finish(if bad_lines > 0 { BAD_LINE } else { 0 })
-        }
+    Ok(stdout.finish(if bad_lines > 0 { BAD_LINE } else { 0 }))
+}
+
+fn open(path: &Path) -> Result<Box<dyn Read>> {
+    if path == Path::new("-") {
+        return Ok(Box::new(std::io::stdin().lock()));
     }
+    let file = File::open(path)?;
+    let kind = file.metadata()?.file_type();
+    // A device may have no end (/dev/zero), and holds no reports. A terminal has, and so
+    // have the pipes of process substitution.
+    if (kind.is_char_device() || kind.is_block_device()) && !file.is_terminal() {
+        return Err(Error::other("a device, not a report"));
+    }
+    Ok(Box::new(file))
 }
 
 /// What is wrong with a line, and the report in it.
@@ -114,49 +106,10 @@ fn read_line(line: &[u8]) -> (Option<String>, Option<Process>) {
     // Quotes inside of strings are escaped, so this can only be a beginning.
     let next = memchr::memmem::rfind(line, b"{\"ownpool\":\"").filter(|&at| at > 0);
     match next.and_then(|at| Process::parse(line.get(at..)?).ok()) {
-        Some(process) => {
-            let why = "torn: the next report begins in it".to_string();
-            (Some(why), Some(process))
-        }
+        Some(process) => (
+            Some("torn: the next report begins in it".into()),
+            Some(process),
+        ),
         None => (Some(why), None),
     }
-}
-
-/// Pipes and FIFOs are none: process substitution gives those.
-fn is_device(file: &File) -> bool {
-    file.metadata().is_ok_and(|metadata| {
-        let kind = metadata.file_type();
-        kind.is_char_device() || kind.is_block_device()
-    })
-}
-
-/// Calls `take` with the number and text of every line that is not blank, until it says
-/// that it has enough.
-pub(crate) fn each_line(
-    mut source: impl BufRead,
-    mut take: impl FnMut(u64, Result<&[u8], String>) -> bool,
-) -> std::io::Result<()> {
-    let mut text = Vec::new();
-    for number in 1_u64.. {
-        text.clear();
-        if source.by_ref().take(LONGEST).read_until(b'\n', &mut text)? == 0 {
-            break;
-        }
-        let whole = text.len() as u64 != LONGEST || text.ends_with(b"\n");
-        if !whole {
-            source.skip_until(b'\n')?;
-        }
-        let line = if whole {
-            Ok(text.trim_ascii())
-        } else {
-            Err(format!("longer than {} MiB", LONGEST >> 20))
-        };
-        if line.as_ref().is_ok_and(|line| line.is_empty()) {
-            continue;
-        }
-        if !take(number, line) {
-            break;
-        }
-    }
-    Ok(())
 }

@@ -5,7 +5,9 @@
 //! with the reason in a few words. Bytes that are no UTF-8 (a program may be named so) are
 //! shown as replacements instead of spoiling the line.
 
+use core::cmp::Reverse;
 use serde::{Deserialize, Serialize};
+use serde_json::error::Category;
 use std::collections::BTreeMap;
 
 /// Calls and the bytes they asked for.
@@ -90,29 +92,22 @@ impl Process {
     /// Why it is no report, in words.
     pub(crate) fn parse(line: &[u8]) -> Result<Process, String> {
         let text = String::from_utf8_lossy(line);
-        // Two passes: the first tells a foreign line from a torn one of ours.
-        let read = serde_json::from_str::<Mark>(&text)
-            .map_err(|error| match error.classify() {
-                serde_json::error::Category::Eof => "torn: it ends too early".to_string(),
-                serde_json::error::Category::Data => "not a report of ownpool".to_string(),
-                _ => format!("not JSON at column {}", error.column()),
-            })
-            .and_then(|_| {
-                serde_json::from_str::<Process>(&text)
-                    .map_err(|error| format!("not a report of ownpool: {error}"))
-            });
-        let mut process = read?;
-        process
-            .callers
-            .sort_by_key(|caller| core::cmp::Reverse((caller.bytes, caller.calls)));
+        // The first pass tells a foreign line from a torn one of ours.
+        serde_json::from_str::<Mark>(&text).map_err(|error| match error.classify() {
+            Category::Eof => "torn: it ends too early".to_owned(),
+            Category::Data => "not a report of ownpool".to_owned(),
+            _ => format!("not JSON at column {}", error.column()),
+        })?;
+        let mut process: Process = serde_json::from_str(&text)
+            .map_err(|error| format!("not a report of ownpool: {error}"))?;
+        let weight = |caller: &Caller| Reverse((caller.bytes, caller.calls));
+        process.callers.sort_by_key(weight);
         Ok(process)
     }
 
     /// The line with what we added.
     pub(crate) fn json(&self) -> String {
-        serde_json::to_string(self)
-            .map(|line| line + "\n")
-            .unwrap_or_default()
+        serde_json::to_string(self).unwrap_or_default() + "\n"
     }
 }
 

@@ -6,119 +6,96 @@
 use super::record::{Caller, Process};
 use crate::output::{counted, grouped, printable};
 use core::fmt::Write as _;
+use core::ops::Range;
+use std::collections::BTreeMap;
 
 /// The whole block for one process.
 pub(crate) fn table(process: &Process) -> String {
-    let mut text = format!(
-        "{} (pid {}): mode {}, {} moved\n",
-        printable(&process.program),
-        process.pid,
-        printable(&process.mode),
-        counted(process.threads_moved, "thread")
-    );
-    totals(&mut text, process);
-    let named = |map: &std::collections::BTreeMap<String, u64>| {
-        let some: Vec<String> = map
-            .iter()
-            .filter(|(_, n)| **n > 0)
-            .map(|(name, n)| format!("{} {}", printable(name), grouped(*n)))
-            .collect();
-        some.join(", ")
-    };
-    let mut row = |name: &str, value: String| {
-        if !value.is_empty() {
-            // Writing to a String cannot fail.
-            let _ = writeln!(text, "  {name:<13}{value}");
-        }
-    };
-    if process.refills > 0 || process.reseeds > 0 {
-        row(
-            "refills",
-            format!(
-                "{}, reseeds {}",
-                grouped(process.refills),
-                grouped(process.reseeds)
-            ),
-        );
+    let (program, mode) = (printable(&process.program), printable(&process.mode));
+    let moved = counted(process.threads_moved, "thread");
+    let pid = process.pid;
+    let mut text = format!("{program} (pid {pid}): mode {mode}, {moved} moved\n");
+    text += &totals(process);
+    for (name, value) in remarks(process) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "  {name:<13}{value}");
     }
-    row("entered by", named(&process.entries));
-    row("fell through", named(&process.fell_through));
     if !process.callers.is_empty() {
         // In observe every call is seen; elsewhere only those that leave the fast path.
-        let how = if process.mode == "observe" {
-            ""
-        } else {
-            " (sampled, weighted)"
+        let how = match process.mode.as_str() {
+            "observe" => "",
+            _ => " (sampled, weighted)",
         };
         let _ = writeln!(text, "  callers, heaviest first{how}:");
-        callers(&mut text, &process.callers);
+        text += &callers(&process.callers);
     }
     text
 }
 
-fn totals(text: &mut String, process: &Process) {
-    let would = process.would_move;
-    let mut rows = vec![[
-        "".into(),
-        "calls".into(),
-        "bytes".into(),
-        "share of calls".into(),
-    ]];
-    let all = process.kernel.calls.saturating_add(process.private.calls);
-    for (name, calls, bytes) in [
-        ("kernel", process.kernel.calls, process.kernel.bytes),
-        ("private", process.private.calls, process.private.bytes),
-    ] {
-        rows.push([
-            name.into(),
-            grouped(calls),
-            grouped(bytes),
-            share(calls, all),
-        ]);
-    }
-    if would.threads > 0 || would.calls > 0 || process.mode == "observe" {
-        rows.push([
-            "would move".into(),
-            grouped(would.calls),
-            grouped(would.bytes),
-            share(would.calls, all),
-        ]);
-    }
-    columns(text, &rows, [false, true, true, true]);
-    if process.private.calls > 0 {
-        let saved = share(process.private.calls, all);
-        let reads = process.entries.get("read").is_some_and(|&calls| calls > 0);
-        let still = match reads {
-            true => "; each read still asked what its descriptor is",
-            false => "",
-        };
-        let _ = writeln!(
-            text,
-            "  {:<13}{saved} of the calls drew nothing from the kernel{still}",
-            "saved"
-        );
-    }
-    if would.threads > 0 {
-        let _ = writeln!(
-            text,
-            "  {:<13}{} would have been moved",
-            "in auto",
-            counted(would.threads, "thread")
-        );
-    }
+fn all_calls(process: &Process) -> u64 {
+    process.kernel.calls.saturating_add(process.private.calls)
 }
 
-fn callers(text: &mut String, callers: &[Caller]) {
+fn totals(process: &Process) -> String {
+    let would = process.would_move;
+    let row = |name: &str, calls, bytes| {
+        let share = share(calls, all_calls(process));
+        [name.into(), grouped(calls), grouped(bytes), share]
+    };
+    let mut rows = vec![
+        ["", "calls", "bytes", "share of calls"].map(String::from),
+        row("kernel", process.kernel.calls, process.kernel.bytes),
+        row("private", process.private.calls, process.private.bytes),
+    ];
+    if would.threads > 0 || would.calls > 0 || process.mode == "observe" {
+        rows.push(row("would move", would.calls, would.bytes));
+    }
+    columns(&rows, 1..4)
+}
+
+/// What there is to say below the totals, by name.
+fn remarks(process: &Process) -> Vec<(&'static str, String)> {
+    let mut remarks = Vec::new();
+    if process.private.calls > 0 {
+        let saved = share(process.private.calls, all_calls(process));
+        let still = match process.entries.get("read") {
+            Some(1..) => "; each read still asked what its descriptor is",
+            _ => "",
+        };
+        let saved = format!("{saved} of the calls drew nothing from the kernel{still}");
+        remarks.push(("saved", saved));
+    }
+    if process.would_move.threads > 0 {
+        let threads = counted(process.would_move.threads, "thread");
+        remarks.push(("in auto", format!("{threads} would have been moved")));
+    }
+    if process.refills > 0 || process.reseeds > 0 {
+        let (refills, reseeds) = (grouped(process.refills), grouped(process.reseeds));
+        remarks.push(("refills", format!("{refills}, reseeds {reseeds}")));
+    }
+    remarks.push(("entered by", nonzero(&process.entries)));
+    remarks.push(("fell through", nonzero(&process.fell_through)));
+    remarks.retain(|(_, value)| !value.is_empty());
+    remarks
+}
+
+fn nonzero(counts: &BTreeMap<String, u64>) -> String {
+    let nonzero = counts.iter().filter(|(_, count)| **count > 0);
+    let words = nonzero.map(|(name, count)| format!("{} {}", printable(name), grouped(*count)));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+fn callers(callers: &[Caller]) -> String {
     let head = [
         "calls", "bytes", "largest", "threads", "moved", "called", "from", "in",
     ];
     let mut rows = vec![head.map(String::from)];
-    for caller in callers {
+    rows.extend(callers.iter().map(|caller| {
         let place = match (&caller.function, caller.function_offset) {
             (Some(name), Some(offset)) => format!("{}+{offset:#x}", printable(name)),
             _ => printable(&caller.offset),
         };
-        rows.push([
+        [
             grouped(caller.calls),
             grouped(caller.bytes),
             grouped(caller.largest),
@@ -127,13 +104,9 @@ fn callers(text: &mut String, callers: &[Caller]) {
             printable(&caller.entry),
             place,
             printable(&caller.module),
-        ]);
-    }
-    columns(
-        text,
-        &rows,
-        [true, true, true, true, false, false, false, false],
-    );
+        ]
+    }));
+    columns(&rows, 0..4)
 }
 
 /// `part` of `all` in percent. Never 100 or 0 unless it is exactly so.
@@ -146,26 +119,25 @@ fn share(part: u64, all: u64) -> String {
     format!("{}.{} %", tenths / 10, tenths % 10)
 }
 
-/// Rows of cells, each column as wide as its widest; `right` says which are numbers.
-fn columns<const N: usize>(text: &mut String, rows: &[[String; N]], right: [bool; N]) {
+/// Rows of cells, each column as wide as its widest; those of `numbers` to the right.
+fn columns<const N: usize>(rows: &[[String; N]], numbers: Range<usize>) -> String {
     let mut widths = [0; N];
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
+            *width = cell.chars().count().max(*width);
         }
     }
+    let mut text = String::new();
     for row in rows {
-        let mut line = String::from(" ");
-        for ((cell, &width), right) in row.iter().zip(&widths).zip(right) {
-            let _ = if right {
-                write!(line, " {cell:>width$} ")
-            } else {
-                write!(line, " {cell:<width$} ")
-            };
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
+        let cells = row.iter().zip(&widths).enumerate();
+        let padded = cells.map(|(column, (cell, &width))| match numbers.contains(&column) {
+            true => format!("{cell:>width$}"),
+            false => format!("{cell:<width$}"),
+        });
+        let line = padded.collect::<Vec<_>>().join("  ");
+        let _ = writeln!(text, "  {}", line.trim_end());
     }
+    text
 }
 
 #[cfg(test)]
@@ -180,10 +152,10 @@ mod tests {
             (1, 3, "33.3 %"),
             (99_999, 100_000, "99.9 %"),
             (7, 7, "100.0 %"),
+            (1, u64::MAX, "0.1 %"),
+            (u64::MAX, u64::MAX, "100.0 %"),
         ] {
             assert_eq!(share(part, all), text);
         }
-        assert_eq!(share(1, u64::MAX), "0.1 %");
-        assert_eq!(share(u64::MAX, u64::MAX), "100.0 %");
     }
 }

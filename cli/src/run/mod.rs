@@ -7,7 +7,7 @@
 
 mod manual;
 
-use crate::output::{self, OUR_FAILURE, printable};
+use crate::output::{self, printable};
 use crate::{inherited_state, library};
 use manual::manual;
 use ownpool_core::settings::{Complaint, Settings};
@@ -107,24 +107,20 @@ impl Args {
 }
 
 /// Becomes the program; returns only if that failed.
-pub(crate) fn main(args: Args) -> ExitCode {
-    let library = args.settings().and_then(|settings| {
-        let library = library::find().map_err(|error| error.to_string())?;
-        Ok((settings, library))
-    });
-    let (settings, library) = match library {
-        Ok(both) => both,
-        Err(why) => return output::failure(why),
-    };
+pub(crate) fn main(args: &Args) -> ExitCode {
+    start(args).unwrap_or_else(output::failure)
+}
+
+fn start(args: &Args) -> Result<ExitCode, String> {
+    let settings = args.settings()?;
+    let library = library::find()?;
     for (setting, value) in &settings {
         put(setting, value);
     }
     let existing = std::env::var_os("LD_PRELOAD");
     put("LD_PRELOAD", &library::preload(&library, existing));
-    let Some((program, arguments)) = args.command.split_first() else {
-        return ExitCode::from(OUR_FAILURE);
-    };
-    become_program(program, arguments)
+    let (program, arguments) = args.command.split_first().ok_or("no COMMAND")?;
+    Ok(become_program(program, arguments))
 }
 
 /// The exec. No environment is handed to `Command`: it would sort it, drop what has no
