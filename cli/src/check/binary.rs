@@ -2,7 +2,7 @@
 //!
 //! Promises: owned values, so that the file's bytes need not stay in memory; any bytes may be
 //! handed in. Symbols are proof (the loader binds them); texts and constants in the code are
-//! hints, and are told apart from proof wherever they are shown.
+//! hints, and are shown as such.
 
 use super::program_kind::{ProgramKind, program_kind};
 use super::watched_names::{self, Names};
