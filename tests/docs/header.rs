@@ -1,13 +1,8 @@
 //! `include/ownpool.h` equals what cbindgen (pinned in Cargo.toml) makes of `src/c_api.rs`
 //! today, and its version macros are Cargo.toml's.
 //!
-//! `UPDATE_GOLDEN=1 cargo test --test header` rewrites it; the diff is what gets reviewed.
-use ownpool_tests::support::root;
-use std::path::PathBuf;
-
-fn header_path() -> PathBuf {
-    root().join("include/ownpool.h")
-}
+//! `UPDATE_GOLDEN=1 cargo test` rewrites it; the diff is what gets reviewed.
+use ownpool_tests::support::{golden, root};
 
 /// What stands between the include guard and the first declaration.
 fn preamble() -> String {
@@ -57,28 +52,14 @@ fn generated() -> String {
 
 #[test]
 fn the_header_is_what_cbindgen_makes() {
-    let made = generated();
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(header_path(), &made).expect("the header can be written");
-    }
-    let committed = std::fs::read_to_string(header_path()).expect("the header is there");
-    let differs = committed
-        .lines()
-        .zip(made.lines())
-        .position(|(committed, made)| committed != made);
-    assert!(
-        committed == made,
-        "include/ownpool.h is not what src/c_api.rs makes (first difference in line {:?}); \
-         UPDATE_GOLDEN=1 rewrites it",
-        differs.map(|line| line + 1)
-    );
+    golden("include/ownpool.h", &generated());
 }
 
 /// What a C reader must find, whatever the tool makes of the source.
 #[test]
 fn every_function_is_declared_once_and_documented() {
-    let header = std::fs::read_to_string(header_path()).expect("the header is there");
-    let source = std::fs::read_to_string(root().join("src/c_api.rs")).expect("the source is there");
+    let read = |name| std::fs::read_to_string(root().join(name)).expect("it is there");
+    let (header, source) = (read("include/ownpool.h"), read("src/c_api.rs"));
     let functions: Vec<&str> = source
         .split("extern \"C\" fn ")
         .skip(1)

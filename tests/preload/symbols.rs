@@ -7,8 +7,7 @@
 use object::elf::{self, FileHeader64};
 use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader, Sym};
 use object::{Endianness, Object, ObjectSymbol};
-use ownpool_tests::support;
-use ownpool_tests::support::{Place, root};
+use ownpool_tests::support::{self, Place, golden};
 use std::collections::BTreeSet;
 
 type Header = FileHeader64<Endianness>;
@@ -35,29 +34,16 @@ fn symbols(bytes: &[u8]) -> Vec<(String, Option<String>, bool)> {
                 let version = versions.version(index).unwrap()?;
                 Some(String::from_utf8_lossy(version.name()).into_owned())
             });
-            (
-                String::from_utf8_lossy(name).into_owned(),
-                version,
-                !symbol.is_undefined(endian),
-            )
+            let name = String::from_utf8_lossy(name).into_owned();
+            (name, version, !symbol.is_undefined(endian))
         })
         .collect()
 }
 
-/// Compares lines with a golden file, or rewrites it.
-fn golden(name: &str, lines: &BTreeSet<String>) {
-    let path = root().join("tests/golden").join(name);
+/// Compares lines with a golden list.
+fn golden_list(name: &str, lines: &BTreeSet<String>) {
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(&path, &text).unwrap();
-    }
-    let wanted = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(
-        text,
-        wanted,
-        "{} (UPDATE_GOLDEN=1 rewrites it)",
-        path.display()
-    );
+    golden(&format!("tests/golden/{name}"), &text);
 }
 
 #[test]
@@ -67,7 +53,7 @@ fn exports_are_the_golden_list() {
         .filter(|(_, _, defined)| *defined)
         .map(|(name, _, _)| name)
         .collect();
-    golden("exports.txt", &exported);
+    golden_list("exports.txt", &exported);
 }
 
 #[test]
@@ -76,31 +62,17 @@ fn imports_are_the_golden_list_and_old_enough() {
         .into_iter()
         .filter(|(_, _, defined)| !defined)
         .collect();
+    let refused = "memcpy memset memmove memcmp bcmp strlen abort malloc calloc realloc free \
+                   dlsym dlopen __tls_get_addr";
     for (name, version, _) in &imported {
-        for refused in [
-            "memcpy",
-            "memset",
-            "memmove",
-            "memcmp",
-            "bcmp",
-            "strlen",
-            "abort",
-            "malloc",
-            "calloc",
-            "realloc",
-            "free",
-            "dlsym",
-            "dlopen",
-            "__tls_get_addr",
-        ] {
-            assert_ne!(name, refused, "imported");
-        }
+        assert!(
+            refused.split(' ').all(|it| it != name),
+            "{name} is imported"
+        );
         if let Some(version) = version {
             let number = version.strip_prefix("GLIBC_").expect("a version of glibc");
-            let parts: Vec<u32> = number
-                .split('.')
-                .map(|part| part.parse().unwrap())
-                .collect();
+            let parts = number.split('.').map(|part| part.parse().unwrap());
+            let parts: Vec<u32> = parts.collect();
             assert!(parts <= vec![2, 17], "{name}@{version} is newer than 2.17");
         }
     }
@@ -111,7 +83,7 @@ fn imports_are_the_golden_list_and_old_enough() {
             None => name,
         })
         .collect();
-    golden("imports.txt", &lines);
+    golden_list("imports.txt", &lines);
 }
 
 #[test]
@@ -156,11 +128,8 @@ fn segments_are_small_in_tls_and_never_writable_code() {
             elf::PT_TLS => tls = Some(segment.p_memsz(endian)),
             elf::PT_GNU_STACK => stack = Some(flags),
             elf::PT_LOAD => {
-                assert_ne!(
-                    flags & (elf::PF_W | elf::PF_X),
-                    elf::PF_W | elf::PF_X,
-                    "W+X"
-                );
+                let both = elf::PF_W | elf::PF_X;
+                assert_ne!(flags & both, both, "W+X");
                 code += u32::from(flags & elf::PF_X != 0);
             }
             _ => {}
@@ -168,10 +137,8 @@ fn segments_are_small_in_tls_and_never_writable_code() {
     }
     // Surplus static TLS is 1,664 bytes for all libraries that dlopen brings (glibc).
     assert!(tls.is_some_and(|len| (1..=64).contains(&len)), "{tls:?}");
-    assert!(
-        stack.is_some_and(|flags| flags & elf::PF_X == 0),
-        "{stack:?}"
-    );
+    let not_executable = |flags| flags & elf::PF_X == 0;
+    assert!(stack.is_some_and(not_executable), "{stack:?}");
     assert_eq!(code, 1);
 }
 
@@ -180,26 +147,17 @@ fn no_section_runs_anything_but_the_start_and_the_end() {
     // One entry of ours in each, beside what the compiler's start files put there.
     let bytes = bytes();
     let file = ElfFile64::<Endianness>::parse(&*bytes).unwrap();
-    assert!(
-        file.symbols().count() > 0,
-        "not stripped, so that profilers can name us"
-    );
+    let named = file.symbols().count() > 0;
+    assert!(named, "not stripped, so that profilers can name us");
     for (name, most) in [(".init_array", 16), (".fini_array", 16)] {
         let section = object::ObjectSection::size(&file.section_by_name(name).unwrap());
         assert!((8..=most).contains(&section), "{name}: {section}");
     }
     assert!(file.section_by_name(".ctors").is_none());
-    let exported = file
-        .dynamic_symbols()
-        .filter(|symbol| symbol.is_definition());
     // Everything exported is a function: no datum for a program to collide with.
-    for symbol in exported {
-        assert_eq!(
-            symbol.kind(),
-            object::SymbolKind::Text,
-            "{:?}",
-            symbol.name()
-        );
+    for symbol in file.dynamic_symbols().filter(ObjectSymbol::is_definition) {
+        let name = symbol.name();
+        assert_eq!(symbol.kind(), object::SymbolKind::Text, "{name:?}");
     }
 }
 

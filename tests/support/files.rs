@@ -1,6 +1,6 @@
 //! Files that tests make and read.
 
-use super::{Place, library};
+use super::{Place, library, root};
 use std::path::Path;
 use std::process::Command;
 
@@ -11,6 +11,21 @@ pub fn reports(path: &Path) -> Vec<serde_json::Value> {
         .lines()
         .map(|line| serde_json::from_str(line).expect("a report is a line of JSON"))
         .collect()
+}
+
+/// Compares a file of the project with what it must be; UPDATE_GOLDEN=1 rewrites it. The
+/// diff is what gets reviewed.
+pub fn golden(name: &str, wanted: &str) {
+    let path = root().join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, wanted).expect("the file can be written");
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    let mut lines = found.lines().zip(wanted.lines());
+    let differs = lines.position(|(found, wanted)| found != wanted);
+    let line = differs.map_or("its end".to_owned(), |at| format!("line {}", at + 1));
+    let hint = "(UPDATE_GOLDEN=1 rewrites it)";
+    assert!(found == wanted, "{name} differs from {line} on {hint}");
 }
 
 /// A directory with the library under the names that a linker and a loader look for.

@@ -8,7 +8,7 @@ pub mod trace;
 
 pub use artifacts::{command, library};
 pub use c::{compile_c, compile_c_as, compiles, gcc, installed};
-pub use files::{copy_program, linked, reports, write_script};
+pub use files::{copy_program, golden, linked, reports, write_script};
 pub use process::{
     Ran, bare, number_after, preloaded, preloaded_with, prints, ran, succeed, succeeds,
 };
