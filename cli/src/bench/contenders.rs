@@ -1,7 +1,7 @@
 //! One call, made each way.
 //!
 //! A contender is a name and a function that makes one call from a thread's
-//! seat. All of these have one shape and are reached through a pointer, so that
+//! caller. All of these have one shape and are reached through a pointer, so that
 //! what the harness costs is the same for each (about 1 ns, and within that of a
 //! C program calling through its PLT). Must never: check more than that all the
 //! bytes came; whatever else happened here would be timed too.
@@ -29,7 +29,7 @@ pub(super) const ARITHMETIC: &str = "arithmetic";
 
 /// The functions under measurement, the same for every thread.
 #[derive(Clone, Copy)]
-pub(super) struct Doors {
+pub(super) struct Functions {
     pub(super) getrandom: Getrandom,
     pub(super) read: Read,
     pub(super) getentropy: Fallible,
@@ -45,8 +45,8 @@ pub(super) struct Doors {
 pub(super) const LARGEST: usize = 4 << 20;
 
 /// One thread's place: where bytes go, and what it calls with.
-pub(super) struct Seat {
-    doors: Doors,
+pub(super) struct Caller {
+    functions: Functions,
     dest: *mut u8,
     vdso: Option<State>,
     urandom: File,
@@ -54,7 +54,7 @@ pub(super) struct Seat {
 
 /// One call for `len` bytes, at most [`LARGEST`]; gives how many came, as read(2)
 /// does, so that most of these end in a jump.
-pub(super) type Call = fn(&Seat, usize) -> isize;
+pub(super) type Call = fn(&Caller, usize) -> isize;
 
 /// A name and how it is called.
 #[derive(Clone, Copy)]
@@ -63,12 +63,12 @@ pub(super) struct Contender {
     pub(super) call: Call,
 }
 
-impl Seat {
+impl Caller {
     /// A buffer, a vDSO state and a descriptor of /dev/urandom for this thread.
     ///
     /// # Errors
     /// What could not be had.
-    pub(super) fn take(doors: Doors) -> Result<Seat, String> {
+    pub(super) fn new(functions: Functions) -> Result<Caller, String> {
         let prot = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
         // SAFETY: a new anonymous mapping disturbs nothing.
@@ -78,10 +78,10 @@ impl Seat {
         }
         let urandom =
             File::open("/dev/urandom").map_err(|error| format!("/dev/urandom: {error}"))?;
-        Ok(Seat {
-            doors,
+        Ok(Caller {
+            functions,
             dest: dest.cast(),
-            vdso: doors.vdso.and_then(Vdso::state),
+            vdso: functions.vdso.and_then(Vdso::state),
             urandom,
         })
     }
@@ -89,7 +89,7 @@ impl Seat {
     /// A fresh vDSO state, with a whole batch ahead of it: where a batch stands when
     /// a size begins decides how later copies are aligned, by a tenth of their cost.
     pub(super) fn renew(&mut self) {
-        self.vdso = self.doors.vdso.and_then(Vdso::state);
+        self.vdso = self.functions.vdso.and_then(Vdso::state);
     }
 
     /// Makes this thread a heavy caller, as a program under load would be.
@@ -99,7 +99,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for Caller {
     fn drop(&mut self) {
         // SAFETY: our own mapping, of this length; nobody else has its address.
         unsafe { libc::munmap(self.dest.cast(), LARGEST) };
@@ -126,81 +126,81 @@ fn whole(good: bool, len: usize) -> isize {
     if good { len.cast_signed() } else { -1 }
 }
 
-pub(super) fn kernel_getrandom(seat: &Seat, len: usize) -> isize {
-    // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
-    unsafe { raw(libc::SYS_getrandom, seat.dest.addr(), len, 0) }
+pub(super) fn kernel_getrandom(caller: &Caller, len: usize) -> isize {
+    // SAFETY: the caller's buffer holds LARGEST bytes, and no caller asks for more.
+    unsafe { raw(libc::SYS_getrandom, caller.dest.addr(), len, 0) }
 }
 
-pub(super) fn kernel_read(seat: &Seat, len: usize) -> isize {
-    let fd = seat.urandom.as_raw_fd().cast_unsigned() as usize;
-    // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
-    unsafe { raw(libc::SYS_read, fd, seat.dest.addr(), len) }
+pub(super) fn kernel_read(caller: &Caller, len: usize) -> isize {
+    let fd = caller.urandom.as_raw_fd().cast_unsigned() as usize;
+    // SAFETY: the caller's buffer holds LARGEST bytes, and no caller asks for more.
+    unsafe { raw(libc::SYS_read, fd, caller.dest.addr(), len) }
 }
 
-pub(super) fn vdso(seat: &Seat, len: usize) -> isize {
-    let Some(state) = &seat.vdso else { return -1 };
-    // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
-    unsafe { state.fill(seat.dest, len) }
+pub(super) fn vdso(caller: &Caller, len: usize) -> isize {
+    let Some(state) = &caller.vdso else { return -1 };
+    // SAFETY: the caller's buffer holds LARGEST bytes, and no caller asks for more.
+    unsafe { state.fill(caller.dest, len) }
 }
 
-pub(super) fn getrandom(seat: &Seat, len: usize) -> isize {
-    // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
-    unsafe { (seat.doors.getrandom)(seat.dest.cast(), len, 0) }
+pub(super) fn getrandom(caller: &Caller, len: usize) -> isize {
+    // SAFETY: the caller's buffer holds LARGEST bytes, and no caller asks for more.
+    unsafe { (caller.functions.getrandom)(caller.dest.cast(), len, 0) }
 }
 
-pub(super) fn read(seat: &Seat, len: usize) -> isize {
-    // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
-    unsafe { (seat.doors.read)(seat.urandom.as_raw_fd(), seat.dest.cast(), len) }
+pub(super) fn read(caller: &Caller, len: usize) -> isize {
+    // SAFETY: the caller's buffer holds LARGEST bytes, and no caller asks for more.
+    unsafe { (caller.functions.read)(caller.urandom.as_raw_fd(), caller.dest.cast(), len) }
 }
 
-pub(super) fn getentropy(seat: &Seat, len: usize) -> isize {
-    // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
-    let answer = unsafe { (seat.doors.getentropy)(seat.dest.cast(), len) };
+pub(super) fn getentropy(caller: &Caller, len: usize) -> isize {
+    // SAFETY: the caller's buffer holds LARGEST bytes, and no caller asks for more.
+    let answer = unsafe { (caller.functions.getentropy)(caller.dest.cast(), len) };
     whole(answer == 0, len)
 }
 
-pub(super) fn arc4random_buf(seat: &Seat, len: usize) -> isize {
-    // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
-    unsafe { (seat.doors.arc4random_buf)(seat.dest.cast(), len) };
+pub(super) fn arc4random_buf(caller: &Caller, len: usize) -> isize {
+    // SAFETY: the caller's buffer holds LARGEST bytes, and no caller asks for more.
+    unsafe { (caller.functions.arc4random_buf)(caller.dest.cast(), len) };
     len.cast_signed()
 }
 
-pub(super) fn fill(seat: &Seat, len: usize) -> isize {
-    // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
-    let answer = unsafe { (seat.doors.fill)(seat.dest.cast(), len) };
+pub(super) fn fill(caller: &Caller, len: usize) -> isize {
+    // SAFETY: the caller's buffer holds LARGEST bytes, and no caller asks for more.
+    let answer = unsafe { (caller.functions.fill)(caller.dest.cast(), len) };
     whole(answer == 0, len)
 }
 
-pub(super) fn libbsd(seat: &Seat, len: usize) -> isize {
-    let Some(call) = seat.doors.libbsd else {
+pub(super) fn libbsd(caller: &Caller, len: usize) -> isize {
+    let Some(call) = caller.functions.libbsd else {
         return -1;
     };
-    // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
-    unsafe { call(seat.dest.cast(), len) };
+    // SAFETY: the caller's buffer holds LARGEST bytes, and no caller asks for more.
+    unsafe { call(caller.dest.cast(), len) };
     len.cast_signed()
 }
 
-pub(super) fn openssl(seat: &Seat, len: usize) -> isize {
-    let (Some(call), Ok(signed)) = (seat.doors.openssl, c_int::try_from(len)) else {
+pub(super) fn openssl(caller: &Caller, len: usize) -> isize {
+    let (Some(call), Ok(signed)) = (caller.functions.openssl, c_int::try_from(len)) else {
         return -1;
     };
-    // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
-    let answer = unsafe { call(seat.dest, signed) };
+    // SAFETY: the caller's buffer holds LARGEST bytes, and no caller asks for more.
+    let answer = unsafe { call(caller.dest, signed) };
     whole(answer == 1, len)
 }
 
-pub(super) fn glibc(seat: &Seat, len: usize) -> isize {
-    let Some(call) = seat.doors.glibc else {
+pub(super) fn glibc(caller: &Caller, len: usize) -> isize {
+    let Some(call) = caller.functions.glibc else {
         return -1;
     };
-    // SAFETY: the seat's buffer holds LARGEST bytes, and no caller asks for more.
-    unsafe { call(seat.dest.cast(), len) };
+    // SAFETY: the caller's buffer holds LARGEST bytes, and no caller asks for more.
+    unsafe { call(caller.dest.cast(), len) };
     len.cast_signed()
 }
 
 /// Sixteen dependent multiplications: time in one core's arithmetic and nothing
 /// shared, the yardstick for scaling.
-pub(super) fn arithmetic(_seat: &Seat, len: usize) -> isize {
+pub(super) fn arithmetic(_caller: &Caller, len: usize) -> isize {
     let mut word = black_box(len as u64 | 1);
     for _ in 0..16 {
         word = word.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (word >> 29);

@@ -8,7 +8,7 @@
 //! happens in the threads between two readings; stacks, allocator arenas and
 //! the reader's own buffers are touched before the first.
 
-use super::contenders::Doors;
+use super::contenders::Functions;
 use core::hint::black_box;
 use object::Endianness;
 use object::elf::{FileHeader64, PT_TLS};
@@ -52,7 +52,7 @@ struct Held {
 ///
 /// # Errors
 /// What could not be read, or which call came short.
-pub(super) fn run(doors: Doors, library: &str) -> Result<Memory, String> {
+pub(super) fn run(functions: Functions, library: &str) -> Result<Memory, String> {
     let file = std::fs::read(library).map_err(|error| format!("{library}: {error}"))?;
     let tls = tls(&file).ok_or_else(|| format!("{library}: not an ELF file of this machine"))?;
     drop(file);
@@ -64,11 +64,11 @@ pub(super) fn run(doors: Doors, library: &str) -> Result<Memory, String> {
                 warm_up();
                 step.wait();
                 step.wait();
-                let light = call(doors, 16);
+                let light = call(functions, 16);
                 step.wait();
                 step.wait();
                 // 64 KiB in small requests: over any BURST that is in force by default.
-                let heavy = (0..1024).all(|_| call(doors, 64));
+                let heavy = (0..1024).all(|_| call(functions, 64));
                 step.wait();
                 step.wait();
                 light && heavy
@@ -78,7 +78,7 @@ pub(super) fn run(doors: Doors, library: &str) -> Result<Memory, String> {
                     .stack_size(256 << 10)
                     .spawn_scoped(scope, body)
                     .map_err(|error| {
-                        // The others wait for a meeting that cannot take place.
+                        // The others wait for a rendezvous that cannot take place.
                         crate::output::complain(format_args!(
                             "bench: cannot start {THREADS} threads: {error}"
                         ));
@@ -151,10 +151,10 @@ fn tls(file: &[u8]) -> Option<u64> {
     Some(tls.map_or(0, |segment| segment.p_memsz(endian)))
 }
 
-fn call(doors: Doors, len: usize) -> bool {
+fn call(functions: Functions, len: usize) -> bool {
     let mut dest = [0u8; 64];
     // SAFETY: the array is writable for 64 bytes, and no caller asks for more.
-    unsafe { (doors.getrandom)(dest.as_mut_ptr().cast(), len.min(dest.len()), 0) > 0 }
+    unsafe { (functions.getrandom)(dest.as_mut_ptr().cast(), len.min(dest.len()), 0) > 0 }
 }
 
 /// Touches this thread's stack and its allocator's arena.

@@ -8,17 +8,17 @@
 //! OWNPOOL_ONLY and OWNPOOL_SKIP are taken away (the bench was asked for by name).
 //! Must never: measure without the library, or leave out who was faster.
 
-mod cases;
+mod comparisons;
 mod contenders;
-mod inner;
-mod measure;
-mod meeting;
+mod lookup;
+mod measuring_process;
 mod memory;
-mod pace;
-mod peers;
 mod plot;
+mod rendezvous;
 mod report;
+mod rounds;
 mod scaling;
+mod schedule;
 mod table;
 
 use crate::library;
@@ -61,7 +61,7 @@ pub(crate) struct Args {
 
 pub(crate) fn main(args: &Args) -> ExitCode {
     let done = if args.inner {
-        inner::main(args).map(|()| String::new())
+        measuring_process::main(args).map(|()| String::new())
     } else {
         outer(args)
     };
@@ -138,7 +138,7 @@ fn measure(args: &Args, library: &Path) -> Result<Report, String> {
                 setup = Some(found);
             }
             Some(Event::Row(row)) => {
-                progress.set_message(format!("{} {}", row.door, table::size(row.bytes)));
+                progress.set_message(format!("{} {}", row.entry, table::size(row.bytes)));
                 progress.inc(1);
                 rows.push(row);
             }

@@ -5,8 +5,8 @@
 //! tables and the plot are made from. Fields are only ever added.
 
 use super::contenders::{KERNEL, VDSO};
+use super::lookup::Absent;
 use super::memory::Memory;
-use super::peers::Absent;
 use ownpool_measure::machine::Machine;
 use ownpool_measure::samples::quantile;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Row {
     /// The name that a program would call: getrandom, read, ...
-    pub(super) door: String,
+    #[serde(rename = "door")]
+    pub(super) entry: String,
     pub(super) who: String,
     pub(super) threads: usize,
     pub(super) bytes: usize,
@@ -37,7 +38,7 @@ pub(super) struct Row {
 impl Row {
     /// The figures of some rounds: ns per call, and calls per second of all threads.
     pub(super) fn from_samples(
-        door: &str,
+        entry: &str,
         who: &str,
         threads: usize,
         bytes: usize,
@@ -52,7 +53,7 @@ impl Row {
         let ns = sorted(|sample| sample.0);
         let calls_per_s = quantile(&sorted(|sample| sample.1), 0.5);
         Row {
-            door: door.into(),
+            entry: entry.into(),
             who: who.into(),
             threads,
             bytes,
@@ -124,7 +125,7 @@ impl Report {
     /// The row that another is compared with.
     pub(super) fn same(&self, row: &Row, who: &str) -> Option<&Row> {
         let like = |other: &&Row| {
-            other.door == row.door && other.threads == row.threads && other.bytes == row.bytes
+            other.entry == row.entry && other.threads == row.threads && other.bytes == row.bytes
         };
         self.rows.iter().filter(like).find(|other| other.who == who)
     }
@@ -142,7 +143,7 @@ impl Report {
     /// Whether nobody answers more of these requests in the same time.
     pub(super) fn fastest(&self, row: &Row) -> bool {
         let like = |other: &&Row| {
-            other.door == row.door && other.threads == row.threads && other.bytes == row.bytes
+            other.entry == row.entry && other.threads == row.threads && other.bytes == row.bytes
         };
         self.rows
             .iter()
@@ -150,11 +151,15 @@ impl Report {
             .all(|other| other.calls_per_s <= row.calls_per_s)
     }
 
-    /// Rows of one door and number of threads, in the order of measuring.
-    pub(super) fn of<'a>(&'a self, door: &'a str, threads: usize) -> impl Iterator<Item = &'a Row> {
+    /// Rows of one entry and number of threads, in the order of measuring.
+    pub(super) fn of<'a>(
+        &'a self,
+        entry: &'a str,
+        threads: usize,
+    ) -> impl Iterator<Item = &'a Row> {
         self.rows
             .iter()
-            .filter(move |row| row.door == door && row.threads == threads)
+            .filter(move |row| row.entry == entry && row.threads == threads)
     }
 
     /// Each thing once, in order of appearance.

@@ -11,18 +11,18 @@ use super::contenders::ARITHMETIC;
 use super::report::{Report, Row};
 use ownpool_measure::table::{Align, Table};
 
-/// The `door` of these rows.
-pub(super) const DOOR: &str = "scaling";
+/// The `entry` of these rows.
+pub(super) const ENTRY: &str = "scaling";
 
 /// Calls per second over what so many threads would ideally do.
 pub(super) fn efficiency(report: &Report, row: &Row) -> Option<f64> {
-    let alone = report.of(DOOR, 1).find(|one| one.who == row.who)?;
+    let alone = report.of(ENTRY, 1).find(|one| one.who == row.who)?;
     Some(row.calls_per_s / (alone.calls_per_s * row.threads as f64))
 }
 
 /// Threads down, contenders across.
 pub(super) fn grid(report: &Report) -> Option<Table> {
-    let rows = || report.rows.iter().filter(|row| row.door == DOOR);
+    let rows = || report.rows.iter().filter(|row| row.entry == ENTRY);
     let counts = Report::distinct(rows().map(|row| row.threads));
     let names = Report::distinct(rows().map(|row| row.who.as_str()));
     if counts.is_empty() {
@@ -38,7 +38,7 @@ pub(super) fn grid(report: &Report) -> Option<Table> {
     for &threads in &counts {
         let mut line = vec![threads.to_string()];
         for name in &names {
-            let row = report.of(DOOR, threads).find(|row| row.who == *name);
+            let row = report.of(ENTRY, threads).find(|row| row.who == *name);
             line.push(row.map_or_else(String::new, |row| cell(report, row)));
         }
         grid.push(line);

@@ -69,7 +69,7 @@ fn heading(report: &Report) -> Vec<(String, String)> {
 }
 
 /// One line a contender.
-fn long(report: &Report, door: &str, threads: usize) -> Table {
+fn long(report: &Report, entry: &str, threads: usize) -> Table {
     let head = [
         "bytes",
         "who",
@@ -81,11 +81,11 @@ fn long(report: &Report, door: &str, threads: usize) -> Table {
         "",
     ];
     let mut grid = Table::new(
-        title(door, threads),
+        title(entry, threads),
         head.map(String::from).to_vec(),
         Align::Right,
     );
-    for row in report.of(door, threads) {
+    for row in report.of(entry, threads) {
         let spread = (row.ns_q3 - row.ns_q1) / row.ns * 100.0;
         grid.push(vec![
             size(row.bytes),
@@ -104,26 +104,26 @@ fn long(report: &Report, door: &str, threads: usize) -> Table {
 /// Sizes down, contenders across; the fastest marked.
 fn wide(
     report: &Report,
-    door: &str,
+    entry: &str,
     threads: usize,
     unit: &str,
     figure: fn(&Row) -> f64,
     mark: &str,
 ) -> Table {
-    let names = Report::distinct(report.of(door, threads).map(|row| row.who.as_str()));
-    let sizes = Report::distinct(report.of(door, threads).map(|row| row.bytes));
+    let names = Report::distinct(report.of(entry, threads).map(|row| row.who.as_str()));
+    let sizes = Report::distinct(report.of(entry, threads).map(|row| row.bytes));
     let mut head = vec![String::from("bytes")];
     head.extend(names.iter().map(|name| (*name).to_owned()));
     head.extend(["ownpool x syscall".into(), "ownpool x vDSO".into()]);
     let mut grid = Table::new(
-        format!("{}, {unit}", title(door, threads)),
+        format!("{}, {unit}", title(entry, threads)),
         head,
         Align::Right,
     );
     for &bytes in &sizes {
         let at = |who: &str| {
             report
-                .of(door, threads)
+                .of(entry, threads)
                 .find(|row| row.bytes == bytes && row.who == who)
         };
         let mut line = vec![size(bytes)];
@@ -141,9 +141,9 @@ fn wide(
     grid
 }
 
-fn title(door: &str, threads: usize) -> String {
+fn title(entry: &str, threads: usize) -> String {
     format!(
-        "{door}, {threads} {}",
+        "{entry}, {threads} {}",
         if threads == 1 {
             "thread"
         } else {
@@ -152,10 +152,10 @@ fn title(door: &str, threads: usize) -> String {
     )
 }
 
-/// Doors and thread counts of the main table.
+/// Functions and thread counts of the main table.
 fn parts(report: &Report) -> Vec<(String, usize)> {
-    let main = report.rows.iter().filter(|row| row.door != scaling::DOOR);
-    let mut parts = Report::distinct(main.map(|row| (row.door.clone(), row.threads)));
+    let main = report.rows.iter().filter(|row| row.entry != scaling::ENTRY);
+    let mut parts = Report::distinct(main.map(|row| (row.entry.clone(), row.threads)));
     parts.sort_by_key(|(_, threads)| *threads);
     parts
 }
@@ -166,12 +166,12 @@ pub(super) fn text(report: &Report) -> String {
     for (name, words) in heading(report) {
         let _ = writeln!(out, "{name:<13}{words}");
     }
-    for (door, threads) in parts(report) {
+    for (entry, threads) in parts(report) {
         let grid = match threads {
-            1 => long(report, &door, 1),
+            1 => long(report, &entry, 1),
             _ => wide(
                 report,
-                &door,
+                &entry,
                 threads,
                 "GB/s of all, * the fastest",
                 |row| row.gb_per_s,
@@ -197,18 +197,18 @@ pub(super) fn markdown(report: &Report) -> Vec<(&'static str, String)> {
     }
     let mut regions = Vec::new();
     let mut speed = head.clone();
-    for (door, threads) in parts(report) {
+    for (entry, threads) in parts(report) {
         if threads == 1 {
             let _ = write!(
                 speed,
                 "\n{}",
-                wide(report, &door, 1, "ns per call", |row| row.ns, "**").markdown()
+                wide(report, &entry, 1, "ns per call", |row| row.ns, "**").markdown()
             );
         }
         let _ = write!(
             speed,
             "\n{}",
-            wide(report, &door, threads, "GB/s", |row| row.gb_per_s, "**").markdown()
+            wide(report, &entry, threads, "GB/s", |row| row.gb_per_s, "**").markdown()
         );
     }
     if !parts(report).is_empty() {

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 /// The threads of one measurement. Relaxed would do for the figures, since the barrier
 /// orders them; sequential order is free here, outside of what is timed.
-pub(super) struct Meeting {
+pub(super) struct Rendezvous {
     all: Barrier,
     ready: AtomicUsize,
     stop: AtomicBool,
@@ -27,10 +27,10 @@ pub(super) struct Meeting {
     origin: Instant,
 }
 
-impl Meeting {
+impl Rendezvous {
     /// Of so many threads.
-    pub(super) fn of(most: usize) -> Meeting {
-        Meeting {
+    pub(super) fn of(most: usize) -> Rendezvous {
+        Rendezvous {
             all: Barrier::new(most),
             ready: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
@@ -144,16 +144,16 @@ mod tests {
 
     #[test]
     fn the_rate_of_all_is_from_the_first_start_to_the_last_end() {
-        let meeting = Meeting::of(3);
+        let rendezvous = Rendezvous::of(3);
         let spans = [(100, 200), (150, 350), (0, 0)];
-        for ([start, end], span) in meeting.spans.iter().zip(spans) {
+        for ([start, end], span) in rendezvous.spans.iter().zip(spans) {
             start.store(span.0, SeqCst);
             end.store(span.1, SeqCst);
         }
         // Ten calls each: 300 ns of work in 250 ns.
-        assert_eq!(meeting.sample(2, 10), (15.0, 8e7));
-        meeting.spans[1][1].store(149, SeqCst);
-        assert!(meeting.sample(2, 10).0.is_nan() && meeting.sample(1, 10).0 == 10.0);
+        assert_eq!(rendezvous.sample(2, 10), (15.0, 8e7));
+        rendezvous.spans[1][1].store(149, SeqCst);
+        assert!(rendezvous.sample(2, 10).0.is_nan() && rendezvous.sample(1, 10).0 == 10.0);
     }
 
     /// Many more threads than cores, announcements that change each time: nobody
@@ -161,27 +161,27 @@ mod tests {
     #[test]
     fn nobody_is_lost() {
         const THREADS: usize = 16;
-        let meeting = Meeting::of(THREADS);
+        let rendezvous = Rendezvous::of(THREADS);
         let worked = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for index in 0..THREADS {
-                let (meeting, worked) = (&meeting, &worked);
+                let (rendezvous, worked) = (&rendezvous, &worked);
                 scope.spawn(move || {
                     for size in 0..20 {
                         for round in 0u64..4 {
-                            if meeting.is_over((index == 0).then_some(round == size % 5)) {
+                            if rendezvous.is_over((index == 0).then_some(round == size % 5)) {
                                 break;
                             }
                             for threads in [1, THREADS] {
                                 let calls = (index == 0).then_some(round % 3);
-                                meeting.turn(index, threads, calls, |calls| {
+                                rendezvous.turn(index, threads, calls, |calls| {
                                     assert_eq!(calls, round % 3);
                                     worked.fetch_add(1, SeqCst);
                                     Some([Instant::now(); 2])
                                 });
                             }
                         }
-                        meeting.close();
+                        rendezvous.close();
                     }
                 });
             }

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 /// How long and how often.
 #[derive(Clone, Copy)]
-pub(super) struct Pace {
+pub(super) struct Schedule {
     pub(super) rounds: usize,
     /// Each contender's turn in a round.
     pub(super) turn: Duration,
@@ -21,10 +21,10 @@ pub(super) struct Pace {
     pub(super) deadline: Option<Instant>,
 }
 
-impl Pace {
+impl Schedule {
     /// Nine rounds of 4 ms.
-    pub(super) fn full() -> Pace {
-        Pace {
+    pub(super) fn full() -> Schedule {
+        Schedule {
             rounds: 9,
             turn: Duration::from_millis(4),
             least_calls: 20,
@@ -34,9 +34,9 @@ impl Pace {
     }
 
     /// Nine rounds of 0.3 ms; a slow machine gives up rounds after 12 seconds.
-    pub(super) fn quick() -> Pace {
+    pub(super) fn quick() -> Schedule {
         let deadline = Some(Instant::now() + Duration::from_secs(12));
-        Pace {
+        Schedule {
             rounds: 9,
             turn: Duration::from_micros(300),
             least_calls: 2,

@@ -1,14 +1,14 @@
-//! What is measured: which doors, at which sizes, against whom.
+//! What is measured: which functions, at which sizes, against whom.
 //!
-//! Promises: the doors and sizes are those of the project's table of floors, and
-//! each door is set against the raw system call that answers the same request.
+//! Promises: the functions and sizes are those of the project's table of floors, and
+//! each entry is set against the raw system call that answers the same request.
 //! Must never: leave out a peer that was found.
 
 use super::contenders::*;
 
-/// One door of the library, with everybody who can answer the same request.
-pub(super) struct Case {
-    pub(super) door: &'static str,
+/// One entry of the library, with everybody who can answer the same request.
+pub(super) struct Comparison {
+    pub(super) entry: &'static str,
     pub(super) sizes: &'static [usize],
     pub(super) contenders: Vec<Contender>,
 }
@@ -28,13 +28,13 @@ pub(super) const SIZES: [usize; 11] = [
     1 << 20,
 ];
 
-/// Every door at every size that is measured.
-pub(super) fn cases(doors: &Doors) -> Vec<Case> {
-    let peers = peers(doors);
-    let with = |door, sizes, first: &[(&'static str, Call)], rest: &[Contender]| {
+/// Every entry at every size that is measured.
+pub(super) fn entries(functions: &Functions) -> Vec<Comparison> {
+    let peers = peers(functions);
+    let with = |entry, sizes, first: &[(&'static str, Call)], rest: &[Contender]| {
         let first = first.iter().map(|&(who, call)| Contender { who, call });
-        Case {
-            door,
+        Comparison {
+            entry,
             sizes,
             contenders: first.chain(rest.iter().copied()).collect(),
         }
@@ -77,7 +77,7 @@ pub(super) fn cases(doors: &Doors) -> Vec<Case> {
 }
 
 /// The 64-byte test, and pure arithmetic run the same way.
-pub(super) fn scaling(doors: &Doors) -> Case {
+pub(super) fn scaling(functions: &Functions) -> Comparison {
     let mut contenders = vec![
         Contender {
             who: ARITHMETIC,
@@ -92,21 +92,21 @@ pub(super) fn scaling(doors: &Doors) -> Case {
             call: getrandom,
         },
     ];
-    contenders.extend(peers(doors));
-    Case {
-        door: "scaling",
+    contenders.extend(peers(functions));
+    Comparison {
+        entry: "scaling",
         sizes: &[64],
         contenders,
     }
 }
 
 /// The peers that were found, in the order of the tables.
-fn peers(doors: &Doors) -> Vec<Contender> {
+fn peers(functions: &Functions) -> Vec<Contender> {
     let all: [(bool, &'static str, Call); 4] = [
-        (doors.vdso.is_some(), VDSO, vdso),
-        (doors.libbsd.is_some(), LIBBSD, libbsd),
-        (doors.openssl.is_some(), OPENSSL, openssl),
-        (doors.glibc.is_some(), GLIBC, glibc),
+        (functions.vdso.is_some(), VDSO, vdso),
+        (functions.libbsd.is_some(), LIBBSD, libbsd),
+        (functions.openssl.is_some(), OPENSSL, openssl),
+        (functions.glibc.is_some(), GLIBC, glibc),
     ];
     all.into_iter()
         .filter(|row| row.0)

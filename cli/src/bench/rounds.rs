@@ -6,29 +6,29 @@
 //! one cell start together. Must never: print, allocate or take a lock between
 //! the two readings of the clock.
 
-use super::cases::Case;
-use super::contenders::{Call, Contender, Doors, Seat};
-use super::meeting::Meeting;
-use super::pace::Pace;
+use super::comparisons::Comparison;
+use super::contenders::{Call, Caller, Contender, Functions};
+use super::rendezvous::Rendezvous;
 use super::report::Row;
+use super::schedule::Schedule;
 use core::hint::black_box;
 use core_affinity::CoreId;
 use std::time::Instant;
 
 /// What goes out while measuring.
-pub(super) enum News {
+pub(super) enum Outcome {
     Row(Row),
     /// A contender could not answer this size.
     Failed(Contender, usize),
 }
 
 /// What is to be measured, and where.
-pub(super) struct Job<'a> {
-    pub(super) doors: Doors,
-    pub(super) cases: &'a [Case],
+pub(super) struct Plan<'a> {
+    pub(super) functions: Functions,
+    pub(super) comparisons: &'a [Comparison],
     /// Numbers of threads.
     pub(super) counts: &'a [usize],
-    pub(super) pace: Pace,
+    pub(super) schedule: Schedule,
     /// Where threads go, in order. Asked before any is bound.
     pub(super) cores: &'a [CoreId],
 }
@@ -36,9 +36,9 @@ pub(super) struct Job<'a> {
 /// One of the measuring threads; number 0 also keeps the books.
 struct Thread<'a> {
     index: usize,
-    seat: Seat,
-    meeting: &'a Meeting,
-    job: &'a Job<'a>,
+    caller: Caller,
+    rendezvous: &'a Rendezvous,
+    plan: &'a Plan<'a>,
 }
 
 /// Measures all cases with each number of threads, and says whether every thread
@@ -48,46 +48,46 @@ struct Thread<'a> {
 ///
 /// # Errors
 /// What a thread could not have, or do.
-pub(super) fn run(job: &Job<'_>, tell: &(dyn Fn(News) + Sync)) -> Result<bool, String> {
-    let most = job.counts.iter().copied().max().unwrap_or(1);
-    let meeting = Meeting::of(most);
+pub(super) fn run(plan: &Plan<'_>, tell: &(dyn Fn(Outcome) + Sync)) -> Result<bool, String> {
+    let most = plan.counts.iter().copied().max().unwrap_or(1);
+    let rendezvous = Rendezvous::of(most);
     std::thread::scope(|scope| {
-        let meeting = &meeting;
+        let rendezvous = &rendezvous;
         let others: Vec<_> = (1..most)
-            .map(|index| scope.spawn(move || attend(meeting, index, job, tell)))
+            .map(|index| scope.spawn(move || attend(rendezvous, index, plan, tell)))
             .collect();
-        attend(meeting, 0, job, tell)?;
+        attend(rendezvous, 0, plan, tell)?;
         let fell = || String::from("a measuring thread fell over");
         others
             .into_iter()
             .try_for_each(|thread| thread.join().map_err(|_| fell())?)
     })?;
-    Ok(meeting.all_have_cores())
+    Ok(rendezvous.all_have_cores())
 }
 
 /// One thread's part, from its core to the last round.
 fn attend(
-    meeting: &Meeting,
+    rendezvous: &Rendezvous,
     index: usize,
-    job: &Job<'_>,
-    tell: &(dyn Fn(News) + Sync),
+    plan: &Plan<'_>,
+    tell: &(dyn Fn(Outcome) + Sync),
 ) -> Result<(), String> {
-    let core = job.cores.get(index).copied();
+    let core = plan.cores.get(index).copied();
     let pinned = core.is_some_and(core_affinity::set_for_current);
-    meeting.note_core(pinned);
+    rendezvous.note_core(pinned);
     let short = || String::from("the library's getrandom or read came short");
-    let seat = Seat::take(job.doors).and_then(|seat| {
-        let heavy = seat.drive_heavy(job.pace.heavy_calls);
-        if heavy { Ok(seat) } else { Err(short()) }
+    let caller = Caller::new(plan.functions).and_then(|caller| {
+        let heavy = caller.drive_heavy(plan.schedule.heavy_calls);
+        if heavy { Ok(caller) } else { Err(short()) }
     });
-    let everybody = meeting.is_complete(seat.is_ok());
-    let seat = seat?;
-    if everybody {
+    let all_ready = rendezvous.is_complete(caller.is_ok());
+    let caller = caller?;
+    if all_ready {
         Thread {
             index,
-            seat,
-            meeting,
-            job,
+            caller,
+            rendezvous,
+            plan,
         }
         .all_cases(tell);
     }
@@ -95,71 +95,71 @@ fn attend(
 }
 
 impl Thread<'_> {
-    fn all_cases(&mut self, tell: &(dyn Fn(News) + Sync)) {
-        for case in self.job.cases {
-            for &bytes in case.sizes {
-                self.one_size(case, bytes, tell);
+    fn all_cases(&mut self, tell: &(dyn Fn(Outcome) + Sync)) {
+        for comparison in self.plan.comparisons {
+            for &bytes in comparison.sizes {
+                self.one_size(comparison, bytes, tell);
             }
         }
     }
 
-    fn one_size(&mut self, case: &Case, bytes: usize, tell: &(dyn Fn(News) + Sync)) {
-        self.seat.renew();
-        let contenders = || case.contenders.iter().copied();
-        let counts = self.job.counts.iter();
+    fn one_size(&mut self, comparison: &Comparison, bytes: usize, tell: &(dyn Fn(Outcome) + Sync)) {
+        self.caller.renew();
+        let contenders = || comparison.contenders.iter().copied();
+        let counts = self.plan.counts.iter();
         let turns: Vec<_> = counts
             .flat_map(|&threads| contenders().map(move |contender| (threads, contender)))
             .collect();
         let mut books = Vec::new();
         if self.index == 0 {
             let plans: Vec<u64> = contenders()
-                .map(|contender| self.plan(contender.call, bytes))
+                .map(|contender| self.calls_per_turn(contender.call, bytes))
                 .collect();
             let cells = turns.iter().zip(plans.iter().cycle());
             books.extend(cells.map(|(turn, &calls)| Cell::new(calls, turn.0)));
         }
-        for round in 0..self.job.pace.rounds {
-            let late = (self.index == 0).then(|| self.job.pace.is_late() && round > 0);
-            if self.meeting.is_over(late) {
+        for round in 0..self.plan.schedule.rounds {
+            let late = (self.index == 0).then(|| self.plan.schedule.is_late() && round > 0);
+            if self.rendezvous.is_over(late) {
                 break;
             }
             for (nth, &(threads, contender)) in turns.iter().enumerate() {
                 let cell = books.get_mut(nth);
                 let calls = cell.as_ref().map(|cell| cell.calls);
-                let work = |calls| time(contender.call, &self.seat, bytes, calls);
-                let sample = self.meeting.turn(self.index, threads, calls, work);
+                let work = |calls| time(contender.call, &self.caller, bytes, calls);
+                let sample = self.rendezvous.turn(self.index, threads, calls, work);
                 if let (Some(cell), Some(sample)) = (cell, sample) {
                     cell.samples.push(sample);
                     if round == 0 && threads > 1 {
-                        cell.calls = self.job.pace.fit(sample.0);
+                        cell.calls = self.plan.schedule.fit(sample.0);
                     }
                 }
             }
         }
-        self.meeting.close();
+        self.rendezvous.close();
         for (cell, &(threads, contender)) in books.iter().zip(&turns) {
             let good = cell.calls > 0 && cell.samples.iter().all(|(ns, _)| ns.is_finite());
-            let (door, who, samples) = (case.door, contender.who, &cell.samples);
+            let (entry, who, samples) = (comparison.entry, contender.who, &cell.samples);
             tell(match good {
-                true => News::Row(Row::from_samples(
-                    door, who, threads, bytes, cell.calls, samples,
+                true => Outcome::Row(Row::from_samples(
+                    entry, who, threads, bytes, cell.calls, samples,
                 )),
-                false => News::Failed(contender, bytes),
+                false => Outcome::Failed(contender, bytes),
             });
         }
     }
 
     /// How many calls fill a turn; also warms the contender up. 0: it fails.
-    fn plan(&self, call: Call, bytes: usize) -> u64 {
-        let pace = &self.job.pace;
+    fn calls_per_turn(&self, call: Call, bytes: usize) -> u64 {
+        let schedule = &self.plan.schedule;
         let time = |calls| {
-            let [start, end] = time(call, &self.seat, bytes, calls)?;
+            let [start, end] = time(call, &self.caller, bytes, calls)?;
             Some((end - start).as_nanos() as f64 / calls as f64)
         };
         // The first calls are slow ones; a tenth of a turn tells more.
-        let first = time(pace.least_calls.min(4));
-        let warm = first.and_then(|ns| time((pace.fit(ns) / 10).max(1)));
-        warm.map_or(0, |ns| pace.fit(ns))
+        let first = time(schedule.least_calls.min(4));
+        let warm = first.and_then(|ns| time((schedule.fit(ns) / 10).max(1)));
+        warm.map_or(0, |ns| schedule.fit(ns))
     }
 }
 
@@ -184,11 +184,11 @@ impl Cell {
 }
 
 /// When so many calls in a row began and ended.
-fn time(call: Call, seat: &Seat, bytes: usize, calls: u64) -> Option<[Instant; 2]> {
+fn time(call: Call, caller: &Caller, bytes: usize, calls: u64) -> Option<[Instant; 2]> {
     let call = black_box(call);
     let start = Instant::now();
     for _ in 0..calls {
-        if call(seat, bytes) != bytes.cast_signed() {
+        if call(caller, bytes) != bytes.cast_signed() {
             return None;
         }
     }

@@ -4,12 +4,12 @@
 //! JSON object a line. Promises: nothing is measured unless the library is shown
 //! to be in front of every name that is called; without it the status is 125.
 
-use super::cases;
+use super::comparisons;
 use super::contenders::OWNPOOL;
-use super::measure::{self, Job, News};
-use super::pace::Pace;
-use super::peers::{self, Absent};
+use super::lookup::{self, Absent};
 use super::report::{Event, Peer, Setup};
+use super::rounds::{self, Outcome, Plan};
+use super::schedule::Schedule;
 use super::{Args, memory};
 use ownpool_measure::machine::Machine;
 use std::io::Write as _;
@@ -19,7 +19,7 @@ use std::io::Write as _;
 /// # Errors
 /// One line.
 pub(super) fn main(args: &Args) -> Result<(), String> {
-    let found = peers::find()?;
+    let found = lookup::find()?;
     let machine = Machine::look();
     // Before a thread is bound: afterwards only its own core is seen.
     let cores = core_affinity::get_core_ids().unwrap_or_default();
@@ -27,14 +27,14 @@ pub(super) fn main(args: &Args) -> Result<(), String> {
     let counts = counts(most, args.quick, args.scaling);
     let mut wanted = Vec::new();
     if args.scaling {
-        wanted.push(cases::scaling(&found.doors));
+        wanted.push(comparisons::scaling(&found.functions));
     }
     if !args.scaling && !args.memory {
-        wanted.extend(cases::cases(&found.doors));
+        wanted.extend(comparisons::entries(&found.functions));
     }
     let cells: usize = wanted
         .iter()
-        .map(|case| case.sizes.len() * case.contenders.len())
+        .map(|comparison| comparison.sizes.len() * comparison.contenders.len())
         .sum();
     let ownpool = Peer {
         who: OWNPOOL.into(),
@@ -54,18 +54,21 @@ pub(super) fn main(args: &Args) -> Result<(), String> {
         planned: cells * counts.len(),
     }))?;
     if args.memory {
-        say(&Event::Memory(memory::run(found.doors, &found.library)?))?;
+        say(&Event::Memory(memory::run(
+            found.functions,
+            &found.library,
+        )?))?;
     }
     if !wanted.is_empty() {
-        let pace = if args.quick {
-            Pace::quick()
+        let schedule = if args.quick {
+            Schedule::quick()
         } else {
-            Pace::full()
+            Schedule::full()
         };
         let tell = |news| {
             let event = match news {
-                News::Row(row) => Event::Row(row),
-                News::Failed(who, bytes) => Event::Absent(Absent {
+                Outcome::Row(row) => Event::Row(row),
+                Outcome::Failed(who, bytes) => Event::Absent(Absent {
                     who: who.who.into(),
                     why: format!("failed at {}", super::table::size(bytes)),
                 }),
@@ -79,14 +82,14 @@ pub(super) fn main(args: &Args) -> Result<(), String> {
         let (first, rest) = counts.split_at(if args.scaling { 0 } else { alone });
         let mut pinned = true;
         for counts in [first, rest].into_iter().filter(|part| !part.is_empty()) {
-            let job = Job {
-                doors: found.doors,
-                cases: &wanted,
+            let plan = Plan {
+                functions: found.functions,
+                comparisons: &wanted,
                 counts,
-                pace,
+                schedule,
                 cores: &cores,
             };
-            pinned &= measure::run(&job, &tell)?;
+            pinned &= rounds::run(&plan, &tell)?;
         }
         say(&Event::Pinned(pinned))?;
     }

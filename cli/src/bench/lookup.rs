@@ -9,7 +9,7 @@
 //! getentropy meets the hook there, once in some thousand calls.)
 
 use super::contenders::{
-    Doors, Fallible, GLIBC, Getrandom, Infallible, LIBBSD, OPENSSL, RandBytes, Read, VDSO,
+    Fallible, Functions, GLIBC, Getrandom, Infallible, LIBBSD, OPENSSL, RandBytes, Read, VDSO,
 };
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::ManuallyDrop;
@@ -27,7 +27,7 @@ pub(super) struct Absent {
 
 /// What was found in this process.
 pub(super) struct Found {
-    pub(super) doors: Doors,
+    pub(super) functions: Functions,
     /// `ownpool_version()`
     pub(super) version: String,
     /// `ownpool_mode()`
@@ -87,7 +87,7 @@ pub(super) fn find() -> Result<Found, String> {
                 .ok_or_else(|| missing(&name))?
         }};
     }
-    let mut doors = Doors {
+    let mut functions = Functions {
         getrandom: hooked!(c"getrandom", Getrandom),
         read: hooked!(c"read", Read),
         getentropy: hooked!(c"getentropy", Fallible),
@@ -111,7 +111,7 @@ pub(super) fn find() -> Result<Found, String> {
     note(
         VDSO,
         Vdso::find().map(|vdso| {
-            doors.vdso = Some(vdso);
+            functions.vdso = Some(vdso);
             String::from("__vdso_getrandom, called with a state a thread")
         }),
     );
@@ -120,7 +120,7 @@ pub(super) fn find() -> Result<Found, String> {
     note(
         LIBBSD,
         libbsd.map(|(file, _, call)| {
-            doors.libbsd = Some(call);
+            functions.libbsd = Some(call);
             format!("arc4random_buf of {file}")
         }),
     );
@@ -130,7 +130,7 @@ pub(super) fn find() -> Result<Found, String> {
     note(
         OPENSSL,
         openssl.map(|(file, library, call)| {
-            doors.openssl = Some(call);
+            functions.openssl = Some(call);
             format!("RAND_bytes of {file}{}", openssl_version(&library))
         }),
     );
@@ -139,7 +139,7 @@ pub(super) fn find() -> Result<Found, String> {
     note(
         GLIBC,
         glibc.map(|(file, _, call)| {
-            doors.glibc = Some(call);
+            functions.glibc = Some(call);
             format!("arc4random_buf of {file}")
         }),
     );
@@ -150,7 +150,7 @@ pub(super) fn find() -> Result<Found, String> {
     };
     let (version, mode) = (text(version), text(mode));
     Ok(Found {
-        doors,
+        functions,
         version,
         mode,
         library,
