@@ -4,6 +4,7 @@
 //! be had is "unknown". Must never: name the host or its owner. A report is made
 //! to be passed on.
 
+use crate::symbols;
 use core::ffi::{CStr, c_char};
 use libloading::os::unix::Library;
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ pub struct Machine {
     pub cpu: String,
     /// Family and model, by number: several processors share a name.
     pub family_model: String,
-    /// The instruction sets that decide over a keystream's speed, and over the old designs'.
+    /// The instruction sets that decide a keystream's speed, and that of the old designs.
     pub extensions: Vec<String>,
     /// Whether a hypervisor is below.
     pub virtual_machine: bool,
@@ -37,93 +38,78 @@ impl Machine {
         let cpuinfo = text("/proc/cpuinfo");
         let field = |name: &str| {
             let line = cpuinfo.lines().find(|line| line.starts_with(name))?;
-            line.split_once(':')
-                .map(|(_, value)| value.trim().to_owned())
+            Some(line.split_once(':')?.1.trim().to_owned())
         };
+        let known = |name: &str| field(name).unwrap_or_else(unknown);
         let flags = field("flags").unwrap_or_default();
-        let has = |flag: &str| flags.split(' ').any(|word| word == flag);
-        let firmware: Vec<String> = ["sys_vendor", "product_name"]
-            .iter()
-            .map(|file| text(&format!("/sys/class/dmi/id/{file}")).trim().to_owned())
-            .filter(|words| !words.is_empty())
-            .collect();
-        let load = text("/proc/loadavg")
-            .split(' ')
-            .next()
-            .and_then(|word| word.parse().ok());
+        let has = |flag: &&str| flags.split(' ').any(|word| word == *flag);
+        let extensions = ["aes", "vaes", "avx2", "avx512f", "sha_ni", "rdrand"];
+        let firmware = ["sys_vendor", "product_name"]
+            .map(|file| text(&format!("/sys/class/dmi/id/{file}")))
+            .join(" ");
+        let load = text("/proc/loadavg");
         Machine {
-            computer: if firmware.is_empty() {
-                unknown()
-            } else {
-                firmware.join(" ")
+            computer: match firmware.split_whitespace().collect::<Vec<_>>().join(" ") {
+                words if words.is_empty() => unknown(),
+                words => words,
             },
-            cpu: field("model name").unwrap_or_else(unknown),
-            family_model: format!(
-                "family {}, model {}",
-                field("cpu family").unwrap_or_else(unknown),
-                field("model\t").unwrap_or_else(unknown)
-            ),
-            extensions: ["aes", "vaes", "avx2", "avx512f", "sha_ni", "rdrand"]
+            cpu: known("model name"),
+            family_model: format!("family {}, model {}", known("cpu family"), known("model\t")),
+            extensions: extensions
                 .into_iter()
-                .filter(|flag| has(flag))
+                .filter(has)
                 .map(String::from)
                 .collect(),
-            virtual_machine: has("hypervisor"),
+            virtual_machine: has(&"hypervisor"),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             kernel: format!("Linux {}", text("/proc/sys/kernel/osrelease").trim()),
             libc: libc(),
-            load,
+            load: load.split(' ').next().and_then(|word| word.parse().ok()),
         }
     }
 
     /// In one sentence.
     pub fn sentence(&self) -> String {
-        let load = self.load.map_or_else(unknown, |load| load.to_string());
+        let kind = if self.virtual_machine {
+            ", virtual"
+        } else {
+            ""
+        };
         format!(
-            "{}, {}; {} cores{}; {}; {}; load average {load} before the run",
+            "{}, {}; {} cores{kind}; {}; {}; load average {} before the run",
             self.cpu,
             self.family_model,
             self.cores,
-            if self.virtual_machine {
-                ", virtual"
-            } else {
-                ""
-            },
             self.extensions.join(", "),
             self.kernel,
+            self.load()
         )
     }
 
-    /// Lines for the head of a table.
-    pub fn lines(&self) -> Vec<(&'static str, String)> {
+    /// Lines for the head of a table: name and words.
+    pub fn lines(&self) -> [(&'static str, String); 5] {
         let kind = if self.virtual_machine {
             "virtual, "
         } else {
             ""
         };
         let cores = if self.cores == 1 { "core" } else { "cores" };
-        vec![
+        let (computer, cpu, family_model) = (&self.computer, &self.cpu, &self.family_model);
+        let extensions = self.extensions.join(", ");
+        [
             (
                 "machine",
-                format!("{} ({kind}{} {cores})", self.computer, self.cores),
+                format!("{computer} ({kind}{} {cores})", self.cores),
             ),
-            (
-                "CPU",
-                format!(
-                    "{}, {} ({})",
-                    self.cpu,
-                    self.family_model,
-                    self.extensions.join(", ")
-                ),
-            ),
+            ("CPU", format!("{cpu}, {family_model} ({extensions})")),
             ("kernel", self.kernel.clone()),
             ("libc", self.libc.clone()),
-            (
-                "load",
-                self.load
-                    .map_or_else(unknown, |load| format!("{load} before the start")),
-            ),
+            ("load", format!("{} before the start", self.load())),
         ]
+    }
+
+    fn load(&self) -> String {
+        self.load.map_or_else(unknown, |load| load.to_string())
     }
 }
 
@@ -139,9 +125,11 @@ fn text(path: &str) -> String {
 fn libc() -> String {
     type Version = unsafe extern "C" fn() -> *const c_char;
     // SAFETY: the type is that of gnu_get_libc_version(3).
-    let found =
-        unsafe { Library::this().get::<Version>(c"gnu_get_libc_version".to_bytes_with_nul()) };
-    let Ok(version) = found else { return unknown() };
+    let found: Option<Version> =
+        unsafe { symbols::find(&Library::this(), c"gnu_get_libc_version") };
+    let Some(version) = found else {
+        return unknown();
+    };
     // SAFETY: it takes nothing and gives a static string.
     let text = unsafe { CStr::from_ptr(version()) };
     format!("glibc {}", text.to_string_lossy())

@@ -10,9 +10,20 @@ pub fn quantile(sorted: &[f64], fraction: f64) -> f64 {
 
 /// The middle one; not a number of none.
 pub fn median(samples: &[f64]) -> f64 {
-    let mut sorted = samples.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    quantile(&sorted, 0.5)
+    quantile(&sorted(samples.to_vec()), 0.5)
+}
+
+/// The lowest and the highest; infinite, the wrong way round, of none.
+pub fn extremes(samples: impl IntoIterator<Item = f64>) -> (f64, f64) {
+    let none = (f64::INFINITY, f64::NEG_INFINITY);
+    let wider = |(low, high): (f64, f64), sample: f64| (low.min(sample), high.max(sample));
+    samples.into_iter().fold(none, wider)
+}
+
+/// Sorted, as [`quantile`] wants them.
+pub fn sorted(mut samples: Vec<f64>) -> Vec<f64> {
+    samples.sort_by(f64::total_cmp);
+    samples
 }
 
 #[cfg(test)]
@@ -26,6 +37,7 @@ mod tests {
         assert_eq!((quantile(&nine, 0.25), quantile(&nine, 0.75)), (3.0, 7.0));
         assert_eq!((quantile(&nine, 0.0), quantile(&nine, 1.0)), (1.0, 9.0));
         assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(extremes([3.0, 1.0, 2.0]), (1.0, 3.0));
         assert!(quantile(&[], 0.5).is_nan() && median(&[]).is_nan());
     }
 }

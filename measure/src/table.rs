@@ -101,6 +101,15 @@ pub fn thousands(value: f64) -> String {
     text
 }
 
+/// `4 B`, `16 KiB`, `1 MiB`.
+pub fn size(bytes: usize) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        1024..1_048_576 => format!("{} KiB", bytes >> 10),
+        _ => format!("{} MiB", bytes >> 20),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,5 +128,7 @@ mod tests {
         reasons.push(words(["a reason that runs on", ""]));
         assert_eq!(reasons.text(), "\na  b\na reason that runs on\n");
         assert_eq!(thousands(1_234_567.4), "1,234,567");
+        let sizes = [1023, 1024, 1 << 20].map(size);
+        assert_eq!(sizes, ["1023 B", "1 KiB", "1 MiB"]);
     }
 }
