@@ -8,10 +8,12 @@
 //! take turns, and the figures are medians. Run by `cargo test --benches` it goes
 //! through all of it with a moment each.
 
-use core::ffi::{CStr, c_uint, c_void};
+use core::ffi::{c_uint, c_void};
 use core::hint::black_box;
+use libloading::os::unix::Library;
 use ownpool_measure::artifacts;
 use ownpool_measure::samples::median;
+use ownpool_measure::symbols;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -24,10 +26,10 @@ const LEN: usize = 16;
 /// Calls before the clock starts; the library has then moved a thread that it moves.
 const WARM_UP: u64 = 20_000;
 
-/// A way to be hooked: name, hooks in front to back, and the library's settings.
+/// A way to be hooked: name, the hook in front, and the library's settings.
 struct Way<'a> {
     name: &'static str,
-    hooks: Vec<&'a Path>,
+    hook: Option<&'a Path>,
     settings: &'a [(&'a str, &'a str)],
 }
 
@@ -48,20 +50,14 @@ fn main() {
     }
 }
 
-/// Times the loop, and tells the file that answers first and ns per call.
+/// Times the loop, and prints the file that answers first and ns per call.
 fn child(calls: u64) {
-    // SAFETY: the name is a C string; dlsym only looks it up.
-    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"getrandom".as_ptr()) };
-    let mut info = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: dladdr writes to `info` only, which is writable and zeroed.
-    let found = unsafe { libc::dladdr(address, info.as_mut_ptr()) };
-    if address.is_null() || found == 0 {
+    // SAFETY: the name is the function's, and this its type.
+    let getrandom: Option<Getrandom> = unsafe { symbols::find(&Library::this(), c"getrandom") };
+    let Some(getrandom) = getrandom else { return };
+    let Some(file) = symbols::file_of(getrandom as usize) else {
         return;
-    }
-    // SAFETY: filled in by dladdr; its name is a C string that lives as long as its object.
-    let file = unsafe { CStr::from_ptr(info.assume_init().dli_fname) };
-    // SAFETY: whoever answers to this name has this type.
-    let getrandom = unsafe { core::mem::transmute::<*mut c_void, Getrandom>(address) };
+    };
     let getrandom = black_box(getrandom);
     let mut dest = [0u8; LEN];
     let mut whole = true;
@@ -78,61 +74,39 @@ fn child(calls: u64) {
     let ns = run(calls);
     black_box(dest);
     if whole {
-        println!("{} {ns}", file.to_string_lossy());
+        println!("{file} {ns}");
     }
 }
 
 fn parent(full: bool) -> Result<(), String> {
     let library = artifacts::library()?;
     // Hooks are compared at the speed that they would be shipped with.
-    let profile: &[&str] = if full {
-        &["--release", "-p", "ownpool-cli", "--examples"]
-    } else {
-        &["-p", "ownpool-cli", "--examples"]
+    let profile: &[&str] = match full {
+        true => &["-p", "ownpool-cli", "--examples", "--release"],
+        false => &["-p", "ownpool-cli", "--examples"],
     };
     let [floor, empty, redhook] = ["floor_getrandom", "empty_hook", "redhook_getrandom"]
         .map(|name| artifacts::shared(name, profile));
     let (floor, empty, redhook) = (floor?, empty?, redhook?);
     let library = library.as_path();
-    let off = &[("OWNPOOL_MODE", "off")];
+    let off: &[_] = &[("OWNPOOL_MODE", "off")];
     // A bucket that the loop cannot fill: every call stays light.
     let light = &[("OWNPOOL_MODE", "auto"), ("OWNPOOL_BURST", "1024G")];
+    let way = |name, hook, settings| Way {
+        name,
+        hook,
+        settings,
+    };
+    let observe = &[("OWNPOOL_MODE", "observe")];
+    let auto = &[("OWNPOOL_MODE", "auto")];
     let ways = [
-        Way {
-            name: "bare",
-            hooks: vec![],
-            settings: off,
-        },
-        Way {
-            name: "an empty hook",
-            hooks: vec![&empty],
-            settings: off,
-        },
-        Way {
-            name: "redhook",
-            hooks: vec![&redhook],
-            settings: off,
-        },
-        Way {
-            name: "ownpool, off",
-            hooks: vec![library],
-            settings: off,
-        },
-        Way {
-            name: "ownpool, auto, light (judged)",
-            hooks: vec![library],
-            settings: light,
-        },
-        Way {
-            name: "ownpool, observe, heavy (judged)",
-            hooks: vec![library],
-            settings: &[("OWNPOOL_MODE", "observe")],
-        },
-        Way {
-            name: "ownpool, auto, heavy (served)",
-            hooks: vec![library],
-            settings: &[("OWNPOOL_MODE", "auto")],
-        },
+        way("bare", None, off),
+        way("an empty hook", Some(empty.as_path()), off),
+        way("redhook", Some(redhook.as_path()), off),
+        way("ownpool, off", Some(library), off),
+        way("ownpool, auto, light (judged)", Some(library), light),
+        way("ownpool, observe, heavy (judged)", Some(library), observe),
+        way("ownpool, auto, heavy (served)", Some(library), auto),
     ];
     let rounds = if full { 9 } else { 1 };
     for (behind, last, calls) in [
@@ -160,7 +134,7 @@ fn parent(full: bool) -> Result<(), String> {
 
 /// One child's figure.
 fn measure(way: &Way<'_>, last: Option<&Path>, calls: u64) -> Result<f64, String> {
-    let files: Vec<&Path> = way.hooks.iter().copied().chain(last).collect();
+    let files: Vec<&Path> = way.hook.into_iter().chain(last).collect();
     let preload: Vec<String> = files
         .iter()
         .map(|file| file.display().to_string())
@@ -176,13 +150,10 @@ fn measure(way: &Way<'_>, last: Option<&Path>, calls: u64) -> Result<f64, String
     let (front, ns) = text
         .trim()
         .rsplit_once(' ')
-        .ok_or_else(|| format!("{}: a call came short", way.name))?;
+        .ok_or_else(|| format!("{}: a call was answered short", way.name))?;
     // ld.so goes on without a preload that it cannot load.
-    match preload.first() {
-        Some(file) if file != front => {
-            return Err(format!("{}: answered by {front}, not by {file}", way.name));
-        }
-        _ => {}
+    if let Some(file) = preload.first().filter(|file| *file != front) {
+        return Err(format!("{}: answered by {front}, not by {file}", way.name));
     }
     ns.parse()
         .map_err(|_| format!("{}: not a number: {ns}", way.name))

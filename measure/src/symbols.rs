@@ -15,9 +15,10 @@ pub unsafe fn find<T: Copy>(library: &Library, name: &CStr) -> Option<T> {
 }
 
 /// The file that an address belongs to.
-pub fn file_of(address: *const c_void) -> Option<String> {
+pub fn file_of(address: usize) -> Option<String> {
     let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: dladdr writes to `info` only, which is writable.
+    let address = core::ptr::without_provenance::<c_void>(address);
+    // SAFETY: dladdr only compares the address, and writes to `info` alone.
     let found = unsafe { libc::dladdr(address, info.as_mut_ptr()) };
     // SAFETY: all-zero is a valid Dl_info, whether or not dladdr filled it in.
     let info = unsafe { info.assume_init() };
@@ -38,10 +39,10 @@ mod tests {
         let here = Library::this();
         // SAFETY: an address is looked at, and called as nothing.
         let strlen: Option<*const c_void> = unsafe { find(&here, c"strlen") };
-        let file = file_of(strlen.unwrap()).unwrap();
+        let file = file_of(strlen.unwrap().addr()).unwrap();
         assert!(file.contains("libc"), "{file}");
         // SAFETY: as above.
         let missing: Option<*const c_void> = unsafe { find(&here, c"no such function") };
-        assert!(missing.is_none() && file_of(core::ptr::null()).is_none());
+        assert!(missing.is_none() && file_of(0).is_none());
     }
 }

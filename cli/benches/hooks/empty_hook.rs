@@ -14,7 +14,7 @@ static REAL: AtomicUsize = AtomicUsize::new(0);
 fn look_up() -> usize {
     // SAFETY: the name is a C string; dlsym only looks it up.
     let address = unsafe { libc::dlsym(libc::RTLD_NEXT, c"getrandom".as_ptr()) } as usize;
-    // Relaxed: whoever else looks it up finds the same number.
+    // Relaxed: another thread that looks it up finds the same number.
     REAL.store(address, Ordering::Relaxed);
     address
 }

@@ -4,7 +4,10 @@
 //! panics in the host where a symbol is missing. What that costs a call is
 //! measured by `benches/hooks`.
 
-#![allow(missing_docs, reason = "the macro makes items that nobody can comment")]
+#![allow(
+    missing_docs,
+    reason = "the macro makes items that cannot be commented"
+)]
 
 use core::ffi::{c_uint, c_void};
 

@@ -1,12 +1,12 @@
-//! What is measured: which functions, at which sizes, against whom.
+//! What is measured: which entries of the library, at which sizes, against which contenders.
 //!
-//! Promises: the functions and sizes are those of the project's table of floors, and
+//! Promises: the entries and sizes are those of the table in docs/performance.md, and
 //! each entry is set against the raw system call that answers the same request.
 //! Must never: leave out a peer that was found.
 
 use super::contenders::*;
 
-/// One entry of the library, with everybody who can answer the same request.
+/// One entry of the library, with every contender that can answer the same request.
 pub(super) struct Comparison {
     pub(super) entry: &'static str,
     pub(super) sizes: &'static [usize],
@@ -14,90 +14,64 @@ pub(super) struct Comparison {
 }
 
 /// The sizes of the main table.
-pub(super) const SIZES: [usize; 11] = [
-    4,
-    8,
-    16,
-    32,
-    64,
-    256,
-    1 << 10,
-    4 << 10,
-    16 << 10,
-    64 << 10,
-    1 << 20,
-];
+const SIZES: [usize; 11] = [4, 8, 16, 32, 64, 256, 1024, 4096, 16384, 65536, 1048576];
+
+/// A comparison of these first, then of the peers.
+fn comparison(
+    entry: &'static str,
+    sizes: &'static [usize],
+    first: &[(&'static str, Call)],
+    peers: &[Contender],
+) -> Comparison {
+    let first = first.iter().map(|&(who, call)| Contender { who, call });
+    Comparison {
+        entry,
+        sizes,
+        contenders: first.chain(peers.iter().copied()).collect(),
+    }
+}
 
 /// Every entry at every size that is measured.
 pub(super) fn entries(functions: &Functions) -> Vec<Comparison> {
     let peers = peers(functions);
-    let with = |entry, sizes, first: &[(&'static str, Call)], rest: &[Contender]| {
-        let first = first.iter().map(|&(who, call)| Contender { who, call });
-        Comparison {
-            entry,
-            sizes,
-            contenders: first.chain(rest.iter().copied()).collect(),
-        }
-    };
-    let only_vdso: Vec<Contender> = peers
-        .iter()
-        .copied()
-        .filter(|peer| peer.who == VDSO)
-        .collect();
+    let vdso = peers.iter().copied().filter(|peer| peer.who == VDSO);
+    let vdso: Vec<Contender> = vdso.collect();
+    let kernel: (&str, Call) = (KERNEL, kernel_getrandom);
     vec![
-        with(
+        comparison(
             "getrandom",
             &SIZES,
-            &[
-                (KERNEL, kernel_getrandom),
-                (OWNPOOL, getrandom),
-                (FILL, fill),
-            ],
+            &[kernel, (OWNPOOL, getrandom), (FILL, fill)],
             &peers,
         ),
-        with(
+        comparison(
             "read",
-            &[16, 32, 64, 256, 4096, 65536, 1 << 20],
+            &[16, 32, 64, 256, 4096, 65536, 1048576],
             &[(KERNEL, kernel_read), (OWNPOOL, read)],
-            &only_vdso,
+            &vdso,
         ),
-        with(
-            "getentropy",
-            &[32],
-            &[(KERNEL, kernel_getrandom), (OWNPOOL, getentropy)],
-            &only_vdso,
-        ),
-        with(
+        comparison("getentropy", &[32], &[kernel, (OWNPOOL, getentropy)], &vdso),
+        comparison(
             "arc4random_buf",
             &[16],
-            &[(KERNEL, kernel_getrandom), (OWNPOOL, arc4random_buf)],
+            &[kernel, (OWNPOOL, arc4random_buf)],
             &peers,
         ),
     ]
 }
 
-/// The 64-byte test, and pure arithmetic run the same way.
+/// 64 bytes a call, and pure arithmetic run the same way.
 pub(super) fn scaling(functions: &Functions) -> Comparison {
-    let mut contenders = vec![
-        Contender {
-            who: ARITHMETIC,
-            call: arithmetic,
-        },
-        Contender {
-            who: KERNEL,
-            call: kernel_getrandom,
-        },
-        Contender {
-            who: OWNPOOL,
-            call: getrandom,
-        },
-    ];
-    contenders.extend(peers(functions));
-    Comparison {
-        entry: "scaling",
-        sizes: &[64],
-        contenders,
-    }
+    comparison(
+        super::scaling::ENTRY,
+        &[64],
+        &[
+            (ARITHMETIC, arithmetic),
+            (KERNEL, kernel_getrandom),
+            (OWNPOOL, getrandom),
+        ],
+        &peers(functions),
+    )
 }
 
 /// The peers that were found, in the order of the tables.
@@ -108,8 +82,8 @@ fn peers(functions: &Functions) -> Vec<Contender> {
         (functions.openssl.is_some(), OPENSSL, openssl),
         (functions.glibc.is_some(), GLIBC, glibc),
     ];
-    all.into_iter()
-        .filter(|row| row.0)
+    let found = all.into_iter().filter(|row| row.0);
+    found
         .map(|(_, who, call)| Contender { who, call })
         .collect()
 }

@@ -1,13 +1,14 @@
 //! One call, made each way.
 //!
-//! A contender is a name and a function that makes one call from a thread's
-//! caller. All of these have one shape and are reached through a pointer, so that
+//! A contender is a name and a function that makes one call with what a thread has
+//! for it. All of these have one shape and are reached through a pointer, so that
 //! what the harness costs is the same for each (about 1 ns, and within that of a
 //! C program calling through its PLT). Must never: check more than that all the
 //! bytes came; whatever else happened here would be timed too.
 
 use core::ffi::{c_int, c_uint, c_void};
 use core::hint::black_box;
+use ownpool_measure::syscall::raw;
 use ownpool_measure::vdso::{State, Vdso};
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
@@ -42,9 +43,9 @@ pub(super) struct Functions {
 }
 
 /// How large a request can be: as large as the buffer.
-pub(super) const LARGEST: usize = 4 << 20;
+const LARGEST: usize = 4 << 20;
 
-/// One thread's place: where bytes go, and what it calls with.
+/// What one thread calls with: where bytes go, a vDSO state, a descriptor.
 pub(super) struct Caller {
     functions: Functions,
     dest: *mut u8,
@@ -67,7 +68,7 @@ impl Caller {
     /// A buffer, a vDSO state and a descriptor of /dev/urandom for this thread.
     ///
     /// # Errors
-    /// What could not be had.
+    /// Which of them there is none of.
     pub(super) fn new(functions: Functions) -> Result<Caller, String> {
         let prot = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
@@ -86,14 +87,14 @@ impl Caller {
         })
     }
 
-    /// A fresh vDSO state, with a whole batch ahead of it: where a batch stands when
+    /// Takes a fresh vDSO state, with a whole batch ahead of it: where a batch stands when
     /// a size begins decides how later copies are aligned, by a tenth of their cost.
-    pub(super) fn renew(&mut self) {
+    pub(super) fn renew_vdso_state(&mut self) {
         self.vdso = self.functions.vdso.and_then(Vdso::state);
     }
 
     /// Makes this thread a heavy caller, as a program under load would be.
-    pub(super) fn drive_heavy(&self, calls: u32) -> bool {
+    pub(super) fn become_heavy(&self, calls: u32) -> bool {
         (0..calls).all(|_| getrandom(self, 64) == 64)
             && (0..calls / 256).all(|_| read(self, 1 << 16) == 1 << 16)
     }
@@ -101,101 +102,56 @@ impl Caller {
 
 impl Drop for Caller {
     fn drop(&mut self) {
-        // SAFETY: our own mapping, of this length; nobody else has its address.
+        // SAFETY: our own mapping, of this length; its address was never given away.
         unsafe { libc::munmap(self.dest.cast(), LARGEST) };
     }
 }
 
-/// A system call of three arguments that nobody can stand in front of.
-///
-/// # Safety
-/// The arguments are what that call wants.
-unsafe fn raw(number: libc::c_long, first: usize, second: usize, third: usize) -> isize {
-    let answer: isize;
-    // SAFETY: the kernel changes rax, rcx and r11 alone, and writes where the
-    // caller's arguments allow it to.
-    unsafe {
-        core::arch::asm!("syscall", inlateout("rax") number as isize => answer, in("rdi") first, in("rsi") second,
-            in("rdx") third, lateout("rcx") _, lateout("r11") _, options(nostack));
-    }
-    answer
-}
-
-/// What a function that answers 0 or 1 for "all of them" gave.
-fn whole(good: bool, len: usize) -> isize {
+/// The answer of a function that says only whether all bytes came.
+fn all(good: bool, len: usize) -> isize {
     if good { len.cast_signed() } else { -1 }
 }
 
-pub(super) fn kernel_getrandom(caller: &Caller, len: usize) -> isize {
-    // SAFETY: the caller's buffer holds LARGEST bytes, and no caller asks for more.
-    unsafe { raw(libc::SYS_getrandom, caller.dest.addr(), len, 0) }
+/// Defines [`Call`]s by what each does with the thread's own things and the length.
+macro_rules! calls {
+    ($($name:ident($caller:ident, $len:ident) $call:expr;)*) => {$(
+        pub(super) fn $name($caller: &Caller, $len: usize) -> isize {
+            // SAFETY: the buffer holds LARGEST bytes, no request is larger, and each
+            // function has the type of its name.
+            unsafe { $call }
+        }
+    )*};
 }
 
-pub(super) fn kernel_read(caller: &Caller, len: usize) -> isize {
-    let fd = caller.urandom.as_raw_fd().cast_unsigned() as usize;
-    // SAFETY: the caller's buffer holds LARGEST bytes, and no caller asks for more.
-    unsafe { raw(libc::SYS_read, fd, caller.dest.addr(), len) }
-}
-
-pub(super) fn vdso(caller: &Caller, len: usize) -> isize {
-    let Some(state) = &caller.vdso else { return -1 };
-    // SAFETY: the caller's buffer holds LARGEST bytes, and no caller asks for more.
-    unsafe { state.fill(caller.dest, len) }
-}
-
-pub(super) fn getrandom(caller: &Caller, len: usize) -> isize {
-    // SAFETY: the caller's buffer holds LARGEST bytes, and no caller asks for more.
-    unsafe { (caller.functions.getrandom)(caller.dest.cast(), len, 0) }
-}
-
-pub(super) fn read(caller: &Caller, len: usize) -> isize {
-    // SAFETY: the caller's buffer holds LARGEST bytes, and no caller asks for more.
-    unsafe { (caller.functions.read)(caller.urandom.as_raw_fd(), caller.dest.cast(), len) }
-}
-
-pub(super) fn getentropy(caller: &Caller, len: usize) -> isize {
-    // SAFETY: the caller's buffer holds LARGEST bytes, and no caller asks for more.
-    let answer = unsafe { (caller.functions.getentropy)(caller.dest.cast(), len) };
-    whole(answer == 0, len)
-}
-
-pub(super) fn arc4random_buf(caller: &Caller, len: usize) -> isize {
-    // SAFETY: the caller's buffer holds LARGEST bytes, and no caller asks for more.
-    unsafe { (caller.functions.arc4random_buf)(caller.dest.cast(), len) };
-    len.cast_signed()
-}
-
-pub(super) fn fill(caller: &Caller, len: usize) -> isize {
-    // SAFETY: the caller's buffer holds LARGEST bytes, and no caller asks for more.
-    let answer = unsafe { (caller.functions.fill)(caller.dest.cast(), len) };
-    whole(answer == 0, len)
-}
-
-pub(super) fn libbsd(caller: &Caller, len: usize) -> isize {
-    let Some(call) = caller.functions.libbsd else {
-        return -1;
+calls! {
+    kernel_getrandom(caller, len) raw(libc::SYS_getrandom, caller.dest.addr(), len, 0);
+    kernel_read(caller, len) {
+        let fd = caller.urandom.as_raw_fd().cast_unsigned() as usize;
+        raw(libc::SYS_read, fd, caller.dest.addr(), len)
     };
-    // SAFETY: the caller's buffer holds LARGEST bytes, and no caller asks for more.
-    unsafe { call(caller.dest.cast(), len) };
-    len.cast_signed()
-}
-
-pub(super) fn openssl(caller: &Caller, len: usize) -> isize {
-    let (Some(call), Ok(signed)) = (caller.functions.openssl, c_int::try_from(len)) else {
-        return -1;
+    vdso(caller, len) caller.vdso.as_ref().map_or(-1, |state| state.fill(caller.dest, len));
+    getrandom(caller, len) (caller.functions.getrandom)(caller.dest.cast(), len, 0);
+    read(caller, len) (caller.functions.read)(caller.urandom.as_raw_fd(), caller.dest.cast(), len);
+    getentropy(caller, len) all((caller.functions.getentropy)(caller.dest.cast(), len) == 0, len);
+    fill(caller, len) all((caller.functions.fill)(caller.dest.cast(), len) == 0, len);
+    arc4random_buf(caller, len) {
+        (caller.functions.arc4random_buf)(caller.dest.cast(), len);
+        len.cast_signed()
     };
-    // SAFETY: the caller's buffer holds LARGEST bytes, and no caller asks for more.
-    let answer = unsafe { call(caller.dest, signed) };
-    whole(answer == 1, len)
-}
-
-pub(super) fn glibc(caller: &Caller, len: usize) -> isize {
-    let Some(call) = caller.functions.glibc else {
-        return -1;
+    libbsd(caller, len) {
+        let Some(arc4random_buf) = caller.functions.libbsd else { return -1 };
+        arc4random_buf(caller.dest.cast(), len);
+        len.cast_signed()
     };
-    // SAFETY: the caller's buffer holds LARGEST bytes, and no caller asks for more.
-    unsafe { call(caller.dest.cast(), len) };
-    len.cast_signed()
+    glibc(caller, len) {
+        let Some(arc4random_buf) = caller.functions.glibc else { return -1 };
+        arc4random_buf(caller.dest.cast(), len);
+        len.cast_signed()
+    };
+    openssl(caller, len) match (caller.functions.openssl, c_int::try_from(len)) {
+        (Some(rand_bytes), Ok(count)) => all(rand_bytes(caller.dest, count) == 1, len),
+        _ => -1,
+    };
 }
 
 /// Sixteen dependent multiplications: time in one core's arithmetic and nothing

@@ -1,4 +1,4 @@
-//! Everyone who can be asked for random bytes on this machine.
+//! The library's functions and its peers, found in this process.
 //!
 //! The library's functions are looked up under the names that any program would
 //! use, and must all be answered by one file; the peers are opened by name.
@@ -9,21 +9,16 @@
 //! getentropy meets the hook there, once in some thousand calls.)
 
 use super::contenders::{
-    Fallible, Functions, GLIBC, Getrandom, Infallible, LIBBSD, OPENSSL, RandBytes, Read, VDSO,
+    Fallible, Functions, GLIBC, Getrandom, Infallible, LIBBSD, OPENSSL, OWNPOOL, Read, VDSO,
 };
+use super::report::{Absent, Peer};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::ManuallyDrop;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use ownpool_measure::symbols;
 use ownpool_measure::vdso::Vdso;
 
 type Text = unsafe extern "C" fn() -> *const c_char;
-
-/// A contender that is not on this machine, and why.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-pub(super) struct Absent {
-    pub(super) who: String,
-    pub(super) why: String,
-}
 
 /// What was found in this process.
 pub(super) struct Found {
@@ -34,36 +29,12 @@ pub(super) struct Found {
     pub(super) mode: String,
     /// The file that answers to the hooked names.
     pub(super) library: String,
-    /// What each peer is: name and description.
-    pub(super) peers: Vec<(&'static str, String)>,
+    pub(super) peers: Vec<Peer>,
     pub(super) absent: Vec<Absent>,
 }
 
-/// A function's address under a name, as seen from a handle.
-///
-/// # Safety
-/// `T` is the function pointer type of that name.
-unsafe fn symbol<T: Copy>(library: &Library, name: &CStr) -> Option<T> {
-    // SAFETY: the type is the caller's promise.
-    unsafe { library.get::<T>(name.to_bytes_with_nul()) }
-        .ok()
-        .map(|symbol| *symbol)
-}
-
-/// The file that an address belongs to.
-fn owner(address: *const c_void) -> String {
-    let mut info = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: dladdr writes to `info` only, which is writable and zeroed.
-    let found = unsafe { libc::dladdr(address, info.as_mut_ptr()) };
-    // SAFETY: all-zero is a valid Dl_info, whether or not dladdr filled it in.
-    let info = unsafe { info.assume_init() };
-    if found == 0 || info.dli_fname.is_null() {
-        return String::from("an unknown file");
-    }
-    // SAFETY: dladdr's name is a C string that lives as long as its object.
-    unsafe { CStr::from_ptr(info.dli_fname) }
-        .to_string_lossy()
-        .into_owned()
+fn file_of(address: usize) -> String {
+    symbols::file_of(address).unwrap_or_else(|| String::from("an unknown file"))
 }
 
 /// Looks up the library's names in front of everything else, and the peers.
@@ -73,18 +44,18 @@ fn owner(address: *const c_void) -> String {
 pub(super) fn find() -> Result<Found, String> {
     let here = Library::this();
     // SAFETY: the type is that of the name, in ownpool.h.
-    let version: Text =
-        unsafe { symbol(&here, c"ownpool_version") }.ok_or("the library is not in this process")?;
-    let library = owner(version as *const c_void);
-    let missing = |name: &str| format!("{name} is not answered by {library}");
+    let version: Option<Text> = unsafe { symbols::find(&here, c"ownpool_version") };
+    let version = version.ok_or("the library is not in this process")?;
+    let library = file_of(version as usize);
     macro_rules! hooked {
         ($name:literal, $type:ty) => {{
             // SAFETY: the type is that of the name, in the manual pages and in ownpool.h.
-            let found: Option<$type> = unsafe { symbol(&here, $name) };
-            let name = $name.to_string_lossy();
+            let found: Option<$type> = unsafe { symbols::find(&here, $name) };
             found
-                .filter(|&found| owner(found as *const c_void) == library)
-                .ok_or_else(|| missing(&name))?
+                .filter(|&found| file_of(found as usize) == library)
+                .ok_or_else(|| {
+                    format!("{} is not answered by {library}", $name.to_string_lossy())
+                })?
         }};
     }
     let mut functions = Functions {
@@ -99,104 +70,106 @@ pub(super) fn find() -> Result<Found, String> {
         glibc: None,
     };
     let mode = hooked!(c"ownpool_mode", Text);
-    let mut peers = Vec::new();
-    let mut absent = Vec::new();
-    let mut note = |who: &'static str, found: Result<String, String>| match found {
-        Ok(what) => peers.push((who, what)),
-        Err(why) => absent.push(Absent {
-            who: who.into(),
-            why,
-        }),
-    };
-    note(
-        VDSO,
-        Vdso::find().map(|vdso| {
-            functions.vdso = Some(vdso);
-            String::from("__vdso_getrandom, called with a state a thread")
-        }),
-    );
-    // SAFETY: the type is that of arc4random_buf(3bsd).
-    let libbsd = unsafe { open::<Infallible>(&["libbsd.so.0"], c"arc4random_buf") };
-    note(
-        LIBBSD,
-        libbsd.map(|(file, _, call)| {
-            functions.libbsd = Some(call);
-            format!("arc4random_buf of {file}")
-        }),
-    );
-    // SAFETY: the type is that of RAND_bytes(3ssl).
-    let openssl =
-        unsafe { open::<RandBytes>(&["libcrypto.so.3", "libcrypto.so.1.1"], c"RAND_bytes") };
-    note(
-        OPENSSL,
-        openssl.map(|(file, library, call)| {
-            functions.openssl = Some(call);
-            format!("RAND_bytes of {file}{}", openssl_version(&library))
-        }),
-    );
-    // SAFETY: the type is that of arc4random_buf(3).
-    let glibc = unsafe { open::<Infallible>(&["libc.so.6"], c"arc4random_buf") };
-    note(
-        GLIBC,
-        glibc.map(|(file, _, call)| {
-            functions.glibc = Some(call);
-            format!("arc4random_buf of {file}")
-        }),
-    );
-    let text = |call: Text| {
-        // SAFETY: both give static C strings, by the contract of ownpool.h.
-        let text = unsafe { CStr::from_ptr(call()) };
-        text.to_string_lossy().into_owned()
-    };
-    let (version, mode) = (text(version), text(mode));
-    Ok(Found {
+    let mut found = Found {
         functions,
-        version,
-        mode,
+        version: text(version),
+        mode: text(mode),
         library,
-        peers,
-        absent,
-    })
+        peers: Vec::new(),
+        absent: Vec::new(),
+    };
+    found.add(
+        OWNPOOL,
+        Ok((
+            (),
+            "the hooked names, called as any program calls them".into(),
+        )),
+    );
+    let vdso = Vdso::find().map(|vdso| {
+        (
+            vdso,
+            "__vdso_getrandom, called with a state a thread".into(),
+        )
+    });
+    functions.vdso = found.add(VDSO, vdso);
+    // SAFETY: the types are those of arc4random_buf(3bsd), RAND_bytes(3ssl) and arc4random_buf(3).
+    let (libbsd, openssl, glibc) = unsafe {
+        (
+            open(&["libbsd.so.0"], c"arc4random_buf"),
+            open(&["libcrypto.so.3", "libcrypto.so.1.1"], c"RAND_bytes"),
+            open(&["libc.so.6"], c"arc4random_buf"),
+        )
+    };
+    functions.libbsd = found.add(LIBBSD, libbsd);
+    functions.openssl = found.add(OPENSSL, openssl);
+    functions.glibc = found.add(GLIBC, glibc);
+    found.functions = functions;
+    Ok(found)
 }
 
-/// The first of these libraries that can be opened, and its function. It stays
-/// open: what a library starts is not to be torn down under its own threads.
+impl Found {
+    /// Names a peer, with what it is or why there is none.
+    fn add<T>(&mut self, who: &str, found: Result<(T, String), String>) -> Option<T> {
+        let who = who.to_owned();
+        match found {
+            Ok((function, what)) => {
+                self.peers.push(Peer { who, what });
+                Some(function)
+            }
+            Err(why) => {
+                self.absent.push(Absent { who, why });
+                None
+            }
+        }
+    }
+}
+
+fn text(function: Text) -> String {
+    // SAFETY: these give static C strings, by the contract of ownpool.h.
+    let text = unsafe { CStr::from_ptr(function()) };
+    text.to_string_lossy().into_owned()
+}
+
+/// The function of the first of these libraries that can be opened, and what it is. The
+/// library stays open: what it starts is not to be torn down under its own threads.
 ///
 /// # Safety
 /// `T` is the function pointer type of that name in each of them.
-unsafe fn open<T: Copy>(
-    files: &[&'static str],
-    name: &CStr,
-) -> Result<(&'static str, ManuallyDrop<Library>, T), String> {
-    let mut why = String::new();
+unsafe fn open<T: Copy>(files: &[&str], name: &CStr) -> Result<(T, String), String> {
+    let mut why = format!("no {}", files.join(" or "));
     for &file in files {
         // SAFETY: these are well-known libraries whose constructors may run anywhere.
-        let library = match unsafe { Library::open(Some(file), RTLD_NOW | RTLD_LOCAL) } {
-            Ok(library) => ManuallyDrop::new(library),
-            Err(_) => {
-                why = format!("no {}", files.join(" or "));
-                continue;
-            }
+        let Ok(library) = (unsafe { Library::open(Some(file), RTLD_NOW | RTLD_LOCAL) }) else {
+            continue;
         };
+        let library = ManuallyDrop::new(library);
         // SAFETY: an address is looked at here, and called as nothing.
-        let address: Option<*const c_void> = unsafe { symbol(&library, name) };
+        let address: Option<*const c_void> = unsafe { symbols::find(&library, name) };
         // SAFETY: the type is the caller's promise.
-        let call: Option<T> = unsafe { symbol(&library, name) };
+        let function: Option<T> = unsafe { symbols::find(&library, name) };
+        let name = name.to_string_lossy();
         // A handle also finds what its library depends on: newer libbsd leaves
         // arc4random_buf to glibc.
-        match call.filter(|_| address.is_some_and(|address| owner(address).contains(file))) {
-            Some(call) => return Ok((file, library, call)),
-            None => why = format!("{file} has no {} of its own", name.to_string_lossy()),
+        match function
+            .filter(|_| address.is_some_and(|address| file_of(address.addr()).contains(file)))
+        {
+            Some(function) => {
+                return Ok((
+                    function,
+                    format!("{name} of {file}{}", openssl_version(&library)),
+                ));
+            }
+            None => why = format!("{file} has no {name} of its own"),
         }
     }
     Err(why)
 }
 
-/// What OpenSSL calls itself.
+/// What OpenSSL calls itself; nothing of another library.
 fn openssl_version(library: &Library) -> String {
     type Version = unsafe extern "C" fn(c_int) -> *const c_char;
     // SAFETY: the type is that of OpenSSL_version(3).
-    let version: Option<Version> = unsafe { symbol(library, c"OpenSSL_version") };
+    let version: Option<Version> = unsafe { symbols::find(library, c"OpenSSL_version") };
     let Some(version) = version else {
         return String::new();
     };

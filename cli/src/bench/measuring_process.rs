@@ -4,13 +4,11 @@
 //! JSON object a line. Promises: nothing is measured unless the library is shown
 //! to be in front of every name that is called; without it the status is 125.
 
-use super::comparisons;
-use super::contenders::OWNPOOL;
-use super::lookup::{self, Absent};
-use super::report::{Event, Peer, Setup};
-use super::rounds::{self, Outcome, Plan};
+use super::args::Args;
+use super::report::{Event, Setup};
+use super::rounds::{self, Plan};
 use super::schedule::Schedule;
-use super::{Args, memory};
+use super::{comparisons, lookup, memory};
 use ownpool_measure::machine::Machine;
 use std::io::Write as _;
 
@@ -25,75 +23,52 @@ pub(super) fn main(args: &Args) -> Result<(), String> {
     let cores = core_affinity::get_core_ids().unwrap_or_default();
     let most = args.threads.unwrap_or(machine.cores).max(1);
     let counts = counts(most, args.quick, args.scaling);
-    let mut wanted = Vec::new();
-    if args.scaling {
-        wanted.push(comparisons::scaling(&found.functions));
-    }
-    if !args.scaling && !args.memory {
-        wanted.extend(comparisons::entries(&found.functions));
-    }
-    let cells: usize = wanted
-        .iter()
-        .map(|comparison| comparison.sizes.len() * comparison.contenders.len())
-        .sum();
-    let ownpool = Peer {
-        who: OWNPOOL.into(),
-        what: "the hooked names, called as any program calls them".into(),
+    let comparisons = match (args.scaling, args.memory) {
+        (true, _) => vec![comparisons::scaling(&found.functions)],
+        (false, true) => Vec::new(),
+        (false, false) => comparisons::entries(&found.functions),
     };
-    let peers = found.peers.into_iter().map(|(who, what)| Peer {
-        who: who.into(),
-        what,
-    });
-    say(&Event::Setup(Setup {
+    let cells = comparisons
+        .iter()
+        .map(|comparison| comparison.sizes.len() * comparison.contenders.len());
+    send(&Event::Setup(Setup {
         backend: backend(&found.version),
         version: found.version,
         mode: found.mode,
-        peers: [ownpool].into_iter().chain(peers).collect(),
+        peers: found.peers,
         absent: found.absent,
         machine,
-        planned: cells * counts.len(),
+        planned: cells.sum::<usize>() * counts.len(),
     }))?;
     if args.memory {
-        say(&Event::Memory(memory::run(
-            found.functions,
-            &found.library,
-        )?))?;
+        let memory = memory::measure(found.functions, found.library.as_ref())?;
+        send(&Event::Memory(memory))?;
     }
-    if !wanted.is_empty() {
-        let schedule = if args.quick {
-            Schedule::quick()
-        } else {
-            Schedule::full()
-        };
-        let tell = |news| {
-            let event = match news {
-                Outcome::Row(row) => Event::Row(row),
-                Outcome::Failed(who, bytes) => Event::Absent(Absent {
-                    who: who.who.into(),
-                    why: format!("failed at {}", super::table::size(bytes)),
-                }),
-            };
-            // The reader is gone only when the command was stopped.
-            let _ = say(&event);
-        };
-        // What threads do to each other is measured in rounds that they share;
-        // else one thread first, while the process has no other.
-        let alone = counts.partition_point(|&count| count == 1);
-        let (first, rest) = counts.split_at(if args.scaling { 0 } else { alone });
-        let mut pinned = true;
-        for counts in [first, rest].into_iter().filter(|part| !part.is_empty()) {
-            let plan = Plan {
-                functions: found.functions,
-                comparisons: &wanted,
-                counts,
-                schedule,
-                cores: &cores,
-            };
-            pinned &= rounds::run(&plan, &tell)?;
-        }
-        say(&Event::Pinned(pinned))?;
+    if comparisons.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    let schedule = if args.quick {
+        Schedule::quick()
+    } else {
+        Schedule::full()
+    };
+    // What threads do to each other is measured in rounds that they share;
+    // else one thread first, while the process has no other.
+    let alone = counts.partition_point(|&count| count == 1);
+    let (first, rest) = counts.split_at(if args.scaling { 0 } else { alone });
+    let mut pinned = true;
+    for counts in [first, rest].into_iter().filter(|part| !part.is_empty()) {
+        let plan = Plan {
+            functions: found.functions,
+            comparisons: &comparisons,
+            counts,
+            schedule,
+            cores: &cores,
+        };
+        // The reader is gone only when the command was stopped.
+        pinned &= rounds::run(&plan, &|event| drop(send(&event)))?;
+    }
+    send(&Event::Pinned(pinned))
 }
 
 /// 1, 2, 4 and so on up to all; quick: one and all; scaling: every number.
@@ -116,7 +91,7 @@ fn backend(version: &str) -> String {
     words.map_or("unknown", |(words, _)| words).to_owned()
 }
 
-fn say(event: &Event) -> Result<(), String> {
+fn send(event: &Event) -> Result<(), String> {
     let line = serde_json::to_string(event).map_err(|error| error.to_string())?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")

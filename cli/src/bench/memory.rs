@@ -10,18 +10,19 @@
 
 use super::contenders::Functions;
 use core::hint::black_box;
-use object::Endianness;
-use object::elf::{FileHeader64, PT_TLS};
-use object::read::elf::{FileHeader as _, ProgramHeader as _};
+use ownpool_measure::image;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use std::sync::Barrier;
+use std::thread::Builder;
 
 /// How many threads share the cost of what is made once.
 const THREADS: usize = 200;
 
-/// What one thread adds, in bytes. Negative where the process gave memory back.
+/// What the process holds, or what one thread adds, in bytes. Negative where the
+/// process gave memory back.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Cost {
+pub(super) struct Held {
     /// Pages in memory (Rss of /proc/self/smaps_rollup).
     pub(super) resident: f64,
     /// Address space (/proc/self/maps).
@@ -36,119 +37,93 @@ pub(super) struct Memory {
     pub(super) threads: usize,
     /// Bytes of static TLS that the library has in every thread.
     pub(super) tls: u64,
-    pub(super) light: Cost,
+    pub(super) light: Held,
     /// What moving adds to a light thread.
-    pub(super) moved: Cost,
-}
-
-#[derive(Clone, Copy)]
-struct Held {
-    resident: f64,
-    mapped: f64,
-    heap: f64,
+    pub(super) moved: Held,
 }
 
 /// Measures this process.
 ///
 /// # Errors
-/// What could not be read, or which call came short.
-pub(super) fn run(functions: Functions, library: &str) -> Result<Memory, String> {
-    let file = std::fs::read(library).map_err(|error| format!("{library}: {error}"))?;
-    let tls = tls(&file).ok_or_else(|| format!("{library}: not an ELF file of this machine"))?;
-    drop(file);
+/// What could not be read, or that a call was answered short.
+pub(super) fn measure(functions: Functions, library: &Path) -> Result<Memory, String> {
+    let tls = image::sizes(library)?.tls;
     let step = Barrier::new(THREADS + 1);
+    let body = || {
+        warm_up();
+        step.wait();
+        step.wait();
+        let light = call(functions, 16);
+        step.wait();
+        step.wait();
+        // 64 KiB in small requests: over any BURST that is in force by default.
+        let heavy = (0..1024).all(|_| call(functions, 64));
+        step.wait();
+        step.wait();
+        light && heavy
+    };
     let readings = std::thread::scope(|scope| {
-        let mut threads = Vec::new();
-        for _ in 0..THREADS {
-            let body = || {
-                warm_up();
-                step.wait();
-                step.wait();
-                let light = call(functions, 16);
-                step.wait();
-                step.wait();
-                // 64 KiB in small requests: over any BURST that is in force by default.
-                let heavy = (0..1024).all(|_| call(functions, 64));
-                step.wait();
-                step.wait();
-                light && heavy
-            };
-            threads.push(
-                std::thread::Builder::new()
-                    .stack_size(256 << 10)
-                    .spawn_scoped(scope, body)
-                    .map_err(|error| {
-                        // The others wait for a rendezvous that cannot take place.
-                        crate::output::complain(format_args!(
-                            "bench: cannot start {THREADS} threads: {error}"
-                        ));
-                        std::process::exit(i32::from(crate::output::OUR_FAILURE))
-                    }),
-            );
-        }
-        let mut readings = Vec::new();
-        for _ in 0..3 {
+        let start = |_| {
+            Builder::new()
+                .stack_size(256 << 10)
+                .spawn_scoped(scope, body)
+        };
+        let threads: Result<Vec<_>, _> = (0..THREADS).map(start).collect();
+        let threads = threads.unwrap_or_else(|error| {
+            // Those that were started wait at a barrier that is never complete.
+            crate::say::complain(format_args!(
+                "bench: cannot start {THREADS} threads: {error}"
+            ));
+            std::process::exit(i32::from(crate::OUR_FAILURE))
+        });
+        let readings = [(); 3].map(|()| {
             step.wait();
             // The first reading pays for its own buffers.
-            let _ = held();
-            readings.push(held());
+            let _ = Held::now();
+            let reading = Held::now();
             step.wait();
-        }
-        let good = threads
+            reading
+        });
+        let answered = threads
             .into_iter()
-            .flatten()
             .all(|thread| thread.join().unwrap_or(false));
-        if good {
-            readings.into_iter().collect::<Option<Vec<Held>>>()
-        } else {
-            None
-        }
+        readings.map(|reading| reading.filter(|_| answered))
     });
-    let readings = readings.ok_or("a call came short, or /proc/self cannot be read")?;
-    match readings.as_slice() {
-        &[parked, light, moved] => Ok(Memory {
-            threads: THREADS,
-            tls,
-            light: cost(parked, light),
-            moved: cost(light, moved),
-        }),
-        _ => Err(String::from("a reading is missing")),
-    }
-}
-
-/// Lines for the terminal.
-pub(super) fn lines(memory: &Memory) -> Vec<String> {
-    let line = |name: &str, cost: &Cost| {
-        format!(
-            "{name:<14} {:>8.0} {:>10.0} {:>8.0}",
-            cost.resident, cost.mapped, cost.heap
-        )
+    let [Some(parked), Some(light), Some(moved)] = readings else {
+        return Err("a call was answered short, or /proc/self cannot be read".into());
     };
-    let mut lines = vec![
-        format!("memory, bytes per thread ({} threads)", memory.threads),
-        format!("static TLS     {:>8}", memory.tls),
-        format!(
-            "{:<14} {:>8} {:>10} {:>8}",
-            "", "resident", "mapped", "heap"
-        ),
-        line("a light call", &memory.light),
-        line("being moved", &memory.moved),
-    ];
-    if memory.moved.mapped < 1.0 {
-        lines.push(String::from("no thread was moved"));
-    }
-    lines
+    Ok(Memory {
+        threads: THREADS,
+        tls,
+        light: light.a_thread_since(parked),
+        moved: moved.a_thread_since(light),
+    })
 }
 
-/// The memory size of the thread-local segment, 0 without one.
-fn tls(file: &[u8]) -> Option<u64> {
-    let header = FileHeader64::<Endianness>::parse(file).ok()?;
-    let endian = header.endian().ok()?;
-    let segments = header.program_headers(endian, file).ok()?;
-    let tls = segments
-        .iter()
-        .find(|segment| segment.p_type(endian) == PT_TLS);
-    Some(tls.map_or(0, |segment| segment.p_memsz(endian)))
+impl Memory {
+    /// Lines for the terminal.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let line = |name: &str, held: &Held| {
+            format!(
+                "{name:<14} {:>8.0} {:>10.0} {:>8.0}",
+                held.resident, held.mapped, held.heap
+            )
+        };
+        let mut lines = vec![
+            format!("memory, bytes per thread ({} threads)", self.threads),
+            format!("static TLS     {:>8}", self.tls),
+            format!(
+                "{:<14} {:>8} {:>10} {:>8}",
+                "", "resident", "mapped", "heap"
+            ),
+            line("a light call", &self.light),
+            line("being moved", &self.moved),
+        ];
+        if self.moved.mapped < 1.0 {
+            lines.push(String::from("no thread was moved"));
+        }
+        lines
+    }
 }
 
 fn call(functions: Functions, len: usize) -> bool {
@@ -163,41 +138,37 @@ fn warm_up() {
     drop(black_box(vec![0u8; 100]));
 }
 
-fn cost(before: Held, after: Held) -> Cost {
-    let each = |before: f64, after: f64| (after - before) / THREADS as f64;
-    Cost {
-        resident: each(before.resident, after.resident),
-        mapped: each(before.mapped, after.mapped),
-        heap: each(before.heap, after.heap),
-    }
-}
-
-/// What the process holds now, in bytes.
-fn held() -> Option<Held> {
-    let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").ok()?;
-    let line = rollup.lines().find_map(|line| line.strip_prefix("Rss:"))?;
-    let resident = line
-        .trim()
-        .trim_end_matches("kB")
-        .trim()
-        .parse::<f64>()
-        .ok()?
-        * 1024.0;
-    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
-    let (mut mapped, mut heap) = (0.0, 0.0);
-    for line in maps.lines() {
-        let (low, high) = line.split(' ').next()?.split_once('-')?;
-        let size = u64::from_str_radix(high, 16)
-            .ok()?
-            .saturating_sub(u64::from_str_radix(low, 16).ok()?);
-        mapped += size as f64;
-        if line.ends_with("[heap]") {
-            heap += size as f64;
+impl Held {
+    /// What was added since, divided by the threads.
+    fn a_thread_since(self, before: Held) -> Held {
+        let each = |before: f64, after: f64| (after - before) / THREADS as f64;
+        Held {
+            resident: each(before.resident, self.resident),
+            mapped: each(before.mapped, self.mapped),
+            heap: each(before.heap, self.heap),
         }
     }
-    Some(Held {
-        resident,
-        mapped,
-        heap,
-    })
+
+    /// What the process holds now.
+    fn now() -> Option<Held> {
+        let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").ok()?;
+        let resident = rollup.lines().find_map(|line| line.strip_prefix("Rss:"))?;
+        let resident: f64 = resident.trim().trim_end_matches(" kB").parse().ok()?;
+        let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+        let (mut mapped, mut heap) = (0.0, 0.0);
+        for line in maps.lines() {
+            let (low, high) = line.split(' ').next()?.split_once('-')?;
+            let address = |digits| u64::from_str_radix(digits, 16).ok();
+            let size = address(high)?.saturating_sub(address(low)?) as f64;
+            mapped += size;
+            if line.ends_with("[heap]") {
+                heap += size;
+            }
+        }
+        Some(Held {
+            resident: resident * 1024.0,
+            mapped,
+            heap,
+        })
+    }
 }

@@ -3,12 +3,13 @@
 //! There is no background: the picture lies on white and on dark pages alike, so
 //! every colour is a middle tone, at least 3:1 against either (the measure of
 //! WCAG 2 for graphics), which a test holds. Each line is named at its end, in its
-//! colour, and names are pushed apart where lines end together.
+//! colour, and names are moved away from each other where lines end together.
 
 use super::contenders::{FILL, GLIBC, KERNEL, LIBBSD, OPENSSL, OWNPOOL, VDSO};
 use super::report::{Report, Row};
-use super::table;
 use ownpool_measure::picture::{self, Area, Drawn};
+use ownpool_measure::samples::extremes;
+use ownpool_measure::table::size;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -48,14 +49,14 @@ fn colour(who: &str) -> RGBColor {
 
 /// `4`, `16K`, `1M`: what fits under an axis.
 fn short(bytes: usize) -> String {
-    table::size(bytes)
+    size(bytes)
         .replace(" B", "")
         .replace(" KiB", "K")
         .replace(" MiB", "M")
 }
 
-fn words(size: u32, colour: RGBColor, horizontal: HPos) -> TextStyle<'static> {
-    ("sans-serif", size)
+fn words(height: u32, colour: RGBColor, horizontal: HPos) -> TextStyle<'static> {
+    ("sans-serif", height)
         .into_font()
         .color(&colour)
         .pos(Pos::new(horizontal, VPos::Center))
@@ -85,8 +86,7 @@ fn draw(report: &Report, area: &Area<'_>) -> Drawn {
 fn draw_panel(report: &Report, area: &Area<'_>, (title, figure): Panel) -> Drawn {
     let rows = || report.of("getrandom", 1);
     let names = Report::distinct(rows().map(|row| row.who.as_str()));
-    let low = rows().map(figure).fold(f64::INFINITY, f64::min);
-    let high = rows().map(figure).fold(0.0, f64::max);
+    let (low, high) = extremes(rows().map(figure));
     let widest = rows().map(|row| row.bytes).max().ok_or("no figures")?;
     let mut chart = ChartBuilder::on(area)
         .caption(title, words(18, GREY, HPos::Center))
@@ -123,7 +123,7 @@ fn draw_panel(report: &Report, area: &Area<'_>, (title, figure): Panel) -> Drawn
     ends.sort_by_key(|end| end.1.1);
     let tops: Vec<i32> = ends.iter().map(|end| end.1.1).collect();
     let (left, top) = area.get_base_pixel();
-    for ((who, (x, _)), y) in ends.iter().zip(apart(&tops, 17)) {
+    for ((who, (x, _)), y) in ends.iter().zip(spaced(&tops, 17)) {
         area.draw_text(
             who,
             &words(15, colour(who), HPos::Left),
@@ -133,9 +133,9 @@ fn draw_panel(report: &Report, area: &Area<'_>, (title, figure): Panel) -> Drawn
     Ok(())
 }
 
-/// Sorted places moved as little as needed to be `gap` apart, each group about
-/// the middle of those that it holds.
-fn apart(places: &[i32], gap: i32) -> Vec<i32> {
+/// Sorted places moved as little as needed to leave `gap` between them, each group
+/// about the middle of those that it holds.
+fn spaced(places: &[i32], gap: i32) -> Vec<i32> {
     let mut groups: Vec<(i32, i32)> = Vec::new();
     for &place in places {
         // Sum of what its members want for their first one, and their number.
@@ -182,11 +182,11 @@ mod tests {
     }
 
     #[test]
-    fn names_are_pushed_apart_about_their_middle() {
-        assert_eq!(apart(&[10, 100], 17), [10, 100]);
-        assert_eq!(apart(&[50, 50], 10), [45, 55]);
-        assert_eq!(apart(&[50, 50, 51], 10), [40, 50, 60]);
-        assert_eq!(apart(&[0, 45, 50, 55], 10), [0, 40, 50, 60]);
-        assert_eq!(apart(&[], 10), [0i32; 0]);
+    fn names_are_spaced_about_their_middle() {
+        assert_eq!(spaced(&[10, 100], 17), [10, 100]);
+        assert_eq!(spaced(&[50, 50], 10), [45, 55]);
+        assert_eq!(spaced(&[50, 50, 51], 10), [40, 50, 60]);
+        assert_eq!(spaced(&[0, 45, 50, 55], 10), [0, 40, 50, 60]);
+        assert_eq!(spaced(&[], 10), [0i32; 0]);
     }
 }

@@ -1,12 +1,12 @@
-//! Where the measuring threads meet.
+//! How the measuring threads wait for each other.
 //!
 //! Promises: the threads of a turn start together, none leaves while another waits
 //! for it, and whatever thread 0 announces (how many calls, that it is over) is read
 //! by all before it announces anything else. Must never: be in the way between two
 //! readings of the clock.
 
-use core::hint::spin_loop;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use ownpool_measure::spin;
 use std::sync::Barrier;
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ pub(super) struct Rendezvous {
     ready: AtomicUsize,
     stop: AtomicBool,
     /// Threads that have all that they need, and those that have a core.
-    seated: AtomicUsize,
+    equipped: AtomicUsize,
     pinned: AtomicUsize,
     /// Calls of each thread in the present cell; 0: it is left out.
     calls: AtomicU64,
@@ -34,7 +34,7 @@ impl Rendezvous {
             all: Barrier::new(most),
             ready: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
-            seated: AtomicUsize::new(0),
+            equipped: AtomicUsize::new(0),
             pinned: AtomicUsize::new(0),
             calls: AtomicU64::new(0),
             spans: (0..most).map(|_| Default::default()).collect(),
@@ -42,8 +42,8 @@ impl Rendezvous {
         }
     }
 
-    /// Whether one more thread has a core of its own.
-    pub(super) fn note_core(&self, pinned: bool) {
+    /// Counts one more thread that has a core of its own, or has none.
+    pub(super) fn count_core(&self, pinned: bool) {
         self.pinned.fetch_add(usize::from(pinned), SeqCst);
     }
 
@@ -52,15 +52,15 @@ impl Rendezvous {
         self.pinned.load(SeqCst) == self.spans.len()
     }
 
-    /// Waits for everybody, and says whether all have what they need. Nobody may
-    /// leave before, or the others would wait for ever.
-    pub(super) fn is_complete(&self, good: bool) -> bool {
-        self.seated.fetch_add(usize::from(good), SeqCst);
+    /// Waits for all threads; whether all have what they need. No thread may leave
+    /// before, or the others would wait for ever.
+    pub(super) fn all_ready(&self, good: bool) -> bool {
+        self.equipped.fetch_add(usize::from(good), SeqCst);
         self.all.wait();
-        self.seated.load(SeqCst) == self.spans.len()
+        self.equipped.load(SeqCst) == self.spans.len()
     }
 
-    /// Whether no further round begins; thread 0 says it.
+    /// Whether no further round begins; thread 0 decides.
     pub(super) fn is_over(&self, stop: Option<bool>) -> bool {
         if let Some(stop) = stop {
             self.stop.store(stop, SeqCst);
@@ -70,7 +70,7 @@ impl Rendezvous {
     }
 
     /// The end of a size. Without it a thread that reads `stop` late could read
-    /// what was meant for the next size, go round again, and meet nobody.
+    /// what was meant for the next size, go round again, and wait for threads that are gone.
     pub(super) fn close(&self) {
         self.all.wait();
     }
@@ -94,7 +94,9 @@ impl Rendezvous {
             && calls > 0
             && index < threads
         {
-            self.start_together(threads);
+            // The barrier wakes its sleepers one by one; what is left is waited for awake.
+            self.ready.fetch_add(1, SeqCst);
+            spin::until(|| self.ready.load(SeqCst) >= threads);
             let since = |time: Instant| time.duration_since(self.origin).as_nanos() as u64;
             let span = work(calls).map_or([1, 0], |span| span.map(since));
             start.store(span[0], SeqCst);
@@ -102,21 +104,6 @@ impl Rendezvous {
         }
         self.all.wait();
         (index == 0 && calls > 0).then(|| self.sample(threads, calls))
-    }
-
-    /// The barrier wakes its sleepers one by one: the last bit is spun.
-    fn start_together(&self, threads: usize) {
-        self.ready.fetch_add(1, SeqCst);
-        let mut spins = 0u32;
-        while self.ready.load(SeqCst) < threads {
-            spins = spins.wrapping_add(1);
-            // Fewer free cores than threads: let the others come.
-            if spins.is_multiple_of(1 << 12) {
-                std::thread::yield_now();
-            } else {
-                spin_loop();
-            }
-        }
     }
 
     /// The cell that was just measured: mean nanoseconds per call in a thread, and
@@ -156,10 +143,10 @@ mod tests {
         assert!(rendezvous.sample(2, 10).0.is_nan() && rendezvous.sample(1, 10).0 == 10.0);
     }
 
-    /// Many more threads than cores, announcements that change each time: nobody
-    /// is lost, and each turn is worked by as many as it names.
+    /// Many more threads than cores, announcements that change each time: no
+    /// thread is lost, and each turn is worked by as many as it names.
     #[test]
-    fn nobody_is_lost() {
+    fn no_thread_is_lost() {
         const THREADS: usize = 16;
         let rendezvous = Rendezvous::of(THREADS);
         let worked = AtomicUsize::new(0);

@@ -1,20 +1,20 @@
-//! What a run of the bench has to say, as plain values.
+//! What a run of the bench found, as plain values.
 //!
 //! The measuring process writes [`Event`]s, a JSON object a line; the command
-//! gathers them into one [`Report`], which is what `--json` writes and what the
-//! tables and the plot are made from. Fields are only ever added.
+//! gathers them into one [`Report`], which `--json` writes and from which the
+//! tables and the plot are made. Fields are only ever added.
 
 use super::contenders::{KERNEL, VDSO};
-use super::lookup::Absent;
 use super::memory::Memory;
 use ownpool_measure::machine::Machine;
-use ownpool_measure::samples::quantile;
+use ownpool_measure::samples::{quantile, sorted};
 use serde::{Deserialize, Serialize};
 
 /// The figures of one contender at one size with one number of threads.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Row {
-    /// The name that a program would call: getrandom, read, ...
+    /// The name that a program would call: getrandom, read, ...; "door" in JSON, as it
+    /// was first called.
     #[serde(rename = "door")]
     pub(super) entry: String,
     pub(super) who: String,
@@ -45,13 +45,9 @@ impl Row {
         calls: u64,
         samples: &[(f64, f64)],
     ) -> Row {
-        let sorted = |part: fn(&(f64, f64)) -> f64| {
-            let mut list: Vec<f64> = samples.iter().map(part).collect();
-            list.sort_by(f64::total_cmp);
-            list
-        };
-        let ns = sorted(|sample| sample.0);
-        let calls_per_s = quantile(&sorted(|sample| sample.1), 0.5);
+        let ns = sorted(samples.iter().map(|sample| sample.0).collect());
+        let calls_per_s = sorted(samples.iter().map(|sample| sample.1).collect());
+        let calls_per_s = quantile(&calls_per_s, 0.5);
         Row {
             entry: entry.into(),
             who: who.into(),
@@ -68,6 +64,13 @@ impl Row {
             gb_per_s: calls_per_s * bytes as f64 / 1e9,
         }
     }
+}
+
+/// A contender that is not on this machine, or failed, and why.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Absent {
+    pub(super) who: String,
+    pub(super) why: String,
 }
 
 /// One contender, described.
@@ -122,32 +125,31 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// The row that another is compared with.
-    pub(super) fn same(&self, row: &Row, who: &str) -> Option<&Row> {
-        let like = |other: &&Row| {
-            other.entry == row.entry && other.threads == row.threads && other.bytes == row.bytes
-        };
-        self.rows.iter().filter(like).find(|other| other.who == who)
+    /// The rows of the same requests, whichever contender answered them.
+    fn alike<'a>(&'a self, row: &'a Row) -> impl Iterator<Item = &'a Row> {
+        self.of(&row.entry, row.threads)
+            .filter(|other| other.bytes == row.bytes)
+    }
+
+    /// How many times faster a row is than this contender's.
+    fn times(&self, row: &Row, who: &str) -> Option<f64> {
+        let other = self.alike(row).find(|other| other.who == who)?;
+        Some(other.ns / row.ns)
     }
 
     /// How many times faster than the raw system call.
     pub(super) fn times_syscall(&self, row: &Row) -> Option<f64> {
-        self.same(row, KERNEL).map(|kernel| kernel.ns / row.ns)
+        self.times(row, KERNEL)
     }
 
     /// How many times faster than the vDSO.
     pub(super) fn times_vdso(&self, row: &Row) -> Option<f64> {
-        self.same(row, VDSO).map(|vdso| vdso.ns / row.ns)
+        self.times(row, VDSO)
     }
 
-    /// Whether nobody answers more of these requests in the same time.
+    /// Whether no contender answers more of these requests in the same time.
     pub(super) fn fastest(&self, row: &Row) -> bool {
-        let like = |other: &&Row| {
-            other.entry == row.entry && other.threads == row.threads && other.bytes == row.bytes
-        };
-        self.rows
-            .iter()
-            .filter(like)
+        self.alike(row)
             .all(|other| other.calls_per_s <= row.calls_per_s)
     }
 

@@ -1,4 +1,4 @@
-//! The clockwork: every contender at every size, in rounds, on pinned threads.
+//! Every contender at every size, in rounds, on pinned threads.
 //!
 //! Promises: within a size the rounds are interleaved (each round visits every
 //! number of threads and every contender once), so that what disturbs the
@@ -9,18 +9,12 @@
 use super::comparisons::Comparison;
 use super::contenders::{Call, Caller, Contender, Functions};
 use super::rendezvous::Rendezvous;
-use super::report::Row;
+use super::report::{Absent, Event, Row};
 use super::schedule::Schedule;
 use core::hint::black_box;
 use core_affinity::CoreId;
+use ownpool_measure::table;
 use std::time::Instant;
-
-/// What goes out while measuring.
-pub(super) enum Outcome {
-    Row(Row),
-    /// A contender could not answer this size.
-    Failed(Contender, usize),
-}
 
 /// What is to be measured, and where.
 pub(super) struct Plan<'a> {
@@ -33,7 +27,10 @@ pub(super) struct Plan<'a> {
     pub(super) cores: &'a [CoreId],
 }
 
-/// One of the measuring threads; number 0 also keeps the books.
+/// Where rows and failures go as soon as they are there.
+type Send<'a> = &'a (dyn Fn(Event) + Sync);
+
+/// One of the measuring threads; number 0 also keeps the figures.
 struct Thread<'a> {
     index: usize,
     caller: Caller,
@@ -41,111 +38,102 @@ struct Thread<'a> {
     plan: &'a Plan<'a>,
 }
 
-/// Measures all cases with each number of threads, and says whether every thread
+/// Measures all comparisons with each number of threads, and tells whether every thread
 /// had a core of its own. The calling thread is the first of them, so that one
 /// thread is measured in a process of one thread: with more, the kernel counts
 /// references to descriptors, which costs 15 ns a call.
 ///
 /// # Errors
 /// What a thread could not have, or do.
-pub(super) fn run(plan: &Plan<'_>, tell: &(dyn Fn(Outcome) + Sync)) -> Result<bool, String> {
+pub(super) fn run(plan: &Plan<'_>, send: Send<'_>) -> Result<bool, String> {
     let most = plan.counts.iter().copied().max().unwrap_or(1);
     let rendezvous = Rendezvous::of(most);
     std::thread::scope(|scope| {
         let rendezvous = &rendezvous;
         let others: Vec<_> = (1..most)
-            .map(|index| scope.spawn(move || attend(rendezvous, index, plan, tell)))
+            .map(|index| scope.spawn(move || run_thread(rendezvous, index, plan, send)))
             .collect();
-        attend(rendezvous, 0, plan, tell)?;
-        let fell = || String::from("a measuring thread fell over");
+        run_thread(rendezvous, 0, plan, send)?;
+        let panicked = || String::from("a measuring thread panicked");
         others
             .into_iter()
-            .try_for_each(|thread| thread.join().map_err(|_| fell())?)
+            .try_for_each(|thread| thread.join().map_err(|_| panicked())?)
     })?;
     Ok(rendezvous.all_have_cores())
 }
 
 /// One thread's part, from its core to the last round.
-fn attend(
+fn run_thread(
     rendezvous: &Rendezvous,
     index: usize,
     plan: &Plan<'_>,
-    tell: &(dyn Fn(Outcome) + Sync),
+    send: Send<'_>,
 ) -> Result<(), String> {
     let core = plan.cores.get(index).copied();
-    let pinned = core.is_some_and(core_affinity::set_for_current);
-    rendezvous.note_core(pinned);
-    let short = || String::from("the library's getrandom or read came short");
+    rendezvous.count_core(core.is_some_and(core_affinity::set_for_current));
+    let short = || String::from("the library's getrandom or read answered short");
     let caller = Caller::new(plan.functions).and_then(|caller| {
-        let heavy = caller.drive_heavy(plan.schedule.heavy_calls);
+        let heavy = caller.become_heavy(plan.schedule.heavy_calls);
         if heavy { Ok(caller) } else { Err(short()) }
     });
-    let all_ready = rendezvous.is_complete(caller.is_ok());
-    let caller = caller?;
+    let all_ready = rendezvous.all_ready(caller.is_ok());
+    let mut thread = Thread {
+        index,
+        caller: caller?,
+        rendezvous,
+        plan,
+    };
     if all_ready {
-        Thread {
-            index,
-            caller,
-            rendezvous,
-            plan,
+        for comparison in plan.comparisons {
+            for &bytes in comparison.sizes {
+                thread.one_size(comparison, bytes, send);
+            }
         }
-        .all_cases(tell);
     }
     Ok(())
 }
 
 impl Thread<'_> {
-    fn all_cases(&mut self, tell: &(dyn Fn(Outcome) + Sync)) {
-        for comparison in self.plan.comparisons {
-            for &bytes in comparison.sizes {
-                self.one_size(comparison, bytes, tell);
-            }
-        }
-    }
-
-    fn one_size(&mut self, comparison: &Comparison, bytes: usize, tell: &(dyn Fn(Outcome) + Sync)) {
-        self.caller.renew();
-        let contenders = || comparison.contenders.iter().copied();
-        let counts = self.plan.counts.iter();
-        let turns: Vec<_> = counts
-            .flat_map(|&threads| contenders().map(move |contender| (threads, contender)))
+    fn one_size(&mut self, comparison: &Comparison, bytes: usize, send: Send<'_>) {
+        self.caller.renew_vdso_state();
+        let schedule = &self.plan.schedule;
+        // Each number of threads with each contender.
+        let turns: Vec<(usize, Contender)> = self
+            .plan
+            .counts
+            .iter()
+            .flat_map(|&threads| comparison.contenders.iter().map(move |&one| (threads, one)))
             .collect();
-        let mut books = Vec::new();
+        let mut cells = Vec::new();
         if self.index == 0 {
-            let plans: Vec<u64> = contenders()
+            let alone = comparison.contenders.iter();
+            let alone: Vec<u64> = alone
                 .map(|contender| self.calls_per_turn(contender.call, bytes))
                 .collect();
-            let cells = turns.iter().zip(plans.iter().cycle());
-            books.extend(cells.map(|(turn, &calls)| Cell::new(calls, turn.0)));
+            let turns = turns.iter().zip(alone.iter().cycle());
+            cells.extend(turns.map(|(turn, &calls)| Cell::new(calls, turn.0)));
         }
-        for round in 0..self.plan.schedule.rounds {
-            let late = (self.index == 0).then(|| self.plan.schedule.is_late() && round > 0);
+        for round in 0..schedule.rounds {
+            let late = (self.index == 0).then(|| schedule.is_late() && round > 0);
             if self.rendezvous.is_over(late) {
                 break;
             }
             for (nth, &(threads, contender)) in turns.iter().enumerate() {
-                let cell = books.get_mut(nth);
+                let cell = cells.get_mut(nth);
                 let calls = cell.as_ref().map(|cell| cell.calls);
                 let work = |calls| time(contender.call, &self.caller, bytes, calls);
                 let sample = self.rendezvous.turn(self.index, threads, calls, work);
                 if let (Some(cell), Some(sample)) = (cell, sample) {
                     cell.samples.push(sample);
                     if round == 0 && threads > 1 {
-                        cell.calls = self.plan.schedule.fit(sample.0);
+                        cell.calls = schedule.fit(sample.0);
                     }
                 }
             }
         }
         self.rendezvous.close();
-        for (cell, &(threads, contender)) in books.iter().zip(&turns) {
-            let good = cell.calls > 0 && cell.samples.iter().all(|(ns, _)| ns.is_finite());
-            let (entry, who, samples) = (comparison.entry, contender.who, &cell.samples);
-            tell(match good {
-                true => Outcome::Row(Row::from_samples(
-                    entry, who, threads, bytes, cell.calls, samples,
-                )),
-                false => Outcome::Failed(contender, bytes),
-            });
+        for (cell, &(threads, contender)) in cells.iter().zip(&turns) {
+            send(cell.outcome(comparison.entry, contender.who, threads, bytes));
         }
     }
 
@@ -175,10 +163,24 @@ impl Cell {
     /// `calls` fill a turn of one thread. Until the first round has told, it is
     /// assumed that threads queue up for a lock.
     fn new(calls: u64, threads: usize) -> Cell {
-        let calls = calls.div_ceil(threads as u64);
         Cell {
-            calls,
+            calls: calls.div_ceil(threads as u64),
             samples: Vec::new(),
+        }
+    }
+
+    /// A row, or that the contender could not answer this size.
+    fn outcome(&self, entry: &str, who: &str, threads: usize, bytes: usize) -> Event {
+        let (calls, samples) = (self.calls, &self.samples);
+        if calls > 0 && samples.iter().all(|(ns, _)| ns.is_finite()) {
+            Event::Row(Row::from_samples(
+                entry, who, threads, bytes, calls, samples,
+            ))
+        } else {
+            Event::Absent(Absent {
+                who: who.into(),
+                why: format!("failed at {}", table::size(bytes)),
+            })
         }
     }
 }

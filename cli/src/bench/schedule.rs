@@ -1,4 +1,4 @@
-//! How long a run takes its time, and when it gives up.
+//! How long each contender is measured, how often, and when a run is cut short.
 //!
 //! A turn has to be long beside a reading of the clock (30 ns) and short beside
 //! what disturbs a machine (milliseconds and up). The numbers are chosen so that a
@@ -35,13 +35,12 @@ impl Schedule {
 
     /// Nine rounds of 0.3 ms; a slow machine gives up rounds after 12 seconds.
     pub(super) fn quick() -> Schedule {
-        let deadline = Some(Instant::now() + Duration::from_secs(12));
         Schedule {
-            rounds: 9,
             turn: Duration::from_micros(300),
             least_calls: 2,
             heavy_calls: 2_000,
-            deadline,
+            deadline: Some(Instant::now() + Duration::from_secs(12)),
+            ..Schedule::full()
         }
     }
 

@@ -1,22 +1,13 @@
 //! The figures as tables: for the terminal, and as Markdown.
 //!
 //! Promises: every row that was measured is shown, the fastest of each request is
-//! marked whoever it is, and who was not measured is named with the reason.
+//! marked whichever it is, and what was not measured is named with the reason.
 
 use super::contenders::OWNPOOL;
 use super::report::{Report, Row};
-use super::{memory, scaling};
+use super::scaling;
 use core::fmt::Write as _;
-use ownpool_measure::table::{Align, Table};
-
-/// `4 B`, `16 KiB`, `1 MiB`.
-pub(super) fn size(bytes: usize) -> String {
-    match bytes {
-        0..1024 => format!("{bytes} B"),
-        1024..1_048_576 => format!("{} KiB", bytes >> 10),
-        _ => format!("{} MiB", bytes >> 20),
-    }
-}
+use ownpool_measure::table::{Align, Table, size};
 
 fn number(value: f64) -> String {
     match value {
@@ -31,39 +22,27 @@ fn times(value: Option<f64>) -> String {
     value.map_or_else(|| String::from("-"), number)
 }
 
-/// Who ran where: name and words.
+/// What was measured on which machine: name and words.
 fn heading(report: &Report) -> Vec<(String, String)> {
     let setup = &report.setup;
-    let mut lines: Vec<(String, String)> = setup
-        .machine
-        .lines()
+    let library = format!(
+        "{}, backend {}, mode {}",
+        setup.version, setup.backend, setup.mode
+    );
+    let machine = setup.machine.lines();
+    let mut lines: Vec<(String, String)> = machine
         .into_iter()
+        .chain([("library", library)])
         .map(|(name, words)| (name.into(), words))
         .collect();
-    lines.push((
-        "library".into(),
-        format!(
-            "{}, backend {}, mode {}",
-            setup.version, setup.backend, setup.mode
-        ),
-    ));
-    lines.extend(
-        setup
-            .peers
-            .iter()
-            .map(|peer| (peer.who.clone(), peer.what.clone())),
-    );
-    lines.extend(
-        setup
-            .absent
-            .iter()
-            .map(|absent| (absent.who.clone(), format!("not measured: {}", absent.why))),
-    );
+    let peers = setup.peers.iter();
+    lines.extend(peers.map(|peer| (peer.who.clone(), peer.what.clone())));
+    let absent = setup.absent.iter();
+    lines
+        .extend(absent.map(|absent| (absent.who.clone(), format!("not measured: {}", absent.why))));
     if !report.pinned {
-        lines.push((
-            "threads".into(),
-            "could not all be bound to cores of their own".into(),
-        ));
+        let words = "could not all be bound to cores of their own";
+        lines.push(("threads".into(), words.into()));
     }
     lines
 }
@@ -80,14 +59,11 @@ fn long(report: &Report, entry: &str, threads: usize) -> Table {
         "x vDSO",
         "",
     ];
-    let mut grid = Table::new(
-        title(entry, threads),
-        head.map(String::from).to_vec(),
-        Align::Right,
-    );
+    let head = head.map(String::from).to_vec();
+    let mut table = Table::new(title(entry, threads), head, Align::Right);
     for row in report.of(entry, threads) {
         let spread = (row.ns_q3 - row.ns_q1) / row.ns * 100.0;
-        grid.push(vec![
+        table.push(vec![
             size(row.bytes),
             row.who.clone(),
             number(row.ns),
@@ -98,61 +74,50 @@ fn long(report: &Report, entry: &str, threads: usize) -> Table {
             String::from(if report.fastest(row) { "fastest" } else { "" }),
         ]);
     }
-    grid
+    table
 }
 
+/// What a wide table shows of a row: the unit and the figure.
+type Figure = (&'static str, fn(&Row) -> f64);
+
 /// Sizes down, contenders across; the fastest marked.
-fn wide(
-    report: &Report,
-    entry: &str,
-    threads: usize,
-    unit: &str,
-    figure: fn(&Row) -> f64,
-    mark: &str,
-) -> Table {
-    let names = Report::distinct(report.of(entry, threads).map(|row| row.who.as_str()));
-    let sizes = Report::distinct(report.of(entry, threads).map(|row| row.bytes));
-    let mut head = vec![String::from("bytes")];
-    head.extend(names.iter().map(|name| (*name).to_owned()));
-    head.extend(["ownpool x syscall".into(), "ownpool x vDSO".into()]);
-    let mut grid = Table::new(
-        format!("{}, {unit}", title(entry, threads)),
-        head,
-        Align::Right,
-    );
-    for &bytes in &sizes {
-        let at = |who: &str| {
-            report
-                .of(entry, threads)
-                .find(|row| row.bytes == bytes && row.who == who)
+fn wide(report: &Report, entry: &str, threads: usize, (unit, figure): Figure, mark: &str) -> Table {
+    let rows = || report.of(entry, threads);
+    let names = Report::distinct(rows().map(|row| row.who.as_str()));
+    let mut head = vec!["bytes"];
+    head.extend(&names);
+    head.extend(["ownpool x syscall", "ownpool x vDSO"]);
+    let head = head.into_iter().map(String::from).collect();
+    let title = format!("{}, {unit}", title(entry, threads));
+    let mut table = Table::new(title, head, Align::Right);
+    for bytes in Report::distinct(rows().map(|row| row.bytes)) {
+        let at = |who: &str| rows().find(|row| row.bytes == bytes && row.who == who);
+        let cell = |row: &Row| {
+            let mark = if report.fastest(row) { mark } else { "" };
+            format!("{mark}{}{mark}", number(figure(row)))
         };
         let mut line = vec![size(bytes)];
-        for name in &names {
-            line.push(at(name).map_or_else(String::new, |row| {
-                let mark = if report.fastest(row) { mark } else { "" };
-                format!("{mark}{}{mark}", number(figure(row)))
-            }));
-        }
+        line.extend(
+            names
+                .iter()
+                .map(|name| at(name).map_or_else(String::new, cell)),
+        );
         let ours = at(OWNPOOL);
         line.push(times(ours.and_then(|row| report.times_syscall(row))));
         line.push(times(ours.and_then(|row| report.times_vdso(row))));
-        grid.push(line);
+        table.push(line);
     }
-    grid
+    table
 }
 
 fn title(entry: &str, threads: usize) -> String {
-    format!(
-        "{entry}, {threads} {}",
-        if threads == 1 {
-            "thread"
-        } else {
-            "threads together"
-        }
-    )
+    match threads {
+        1 => format!("{entry}, 1 thread"),
+        _ => format!("{entry}, {threads} threads together"),
+    }
 }
 
-/// Functions and thread counts of the main table.
+/// Entries and thread counts of the main table.
 fn parts(report: &Report) -> Vec<(String, usize)> {
     let main = report.rows.iter().filter(|row| row.entry != scaling::ENTRY);
     let mut parts = Report::distinct(main.map(|row| (row.entry.clone(), row.threads)));
@@ -162,66 +127,53 @@ fn parts(report: &Report) -> Vec<(String, usize)> {
 
 /// Everything, for the terminal.
 pub(super) fn text(report: &Report) -> String {
-    let mut out = String::new();
-    for (name, words) in heading(report) {
-        let _ = writeln!(out, "{name:<13}{words}");
-    }
-    for (entry, threads) in parts(report) {
-        let grid = match threads {
+    let heading = heading(report).into_iter();
+    let mut out: String = heading
+        .map(|(name, words)| format!("{name:<13}{words}\n"))
+        .collect();
+    let main = parts(report)
+        .into_iter()
+        .map(|(entry, threads)| match threads {
             1 => long(report, &entry, 1),
-            _ => wide(
-                report,
-                &entry,
-                threads,
-                "GB/s of all, * the fastest",
-                |row| row.gb_per_s,
-                "*",
-            ),
-        };
-        let _ = write!(out, "\n{}", grid.text());
+            _ => {
+                let figure: Figure = ("GB/s of all, * the fastest", |row| row.gb_per_s);
+                wide(report, &entry, threads, figure, "*")
+            }
+        });
+    for table in main.chain(scaling::table(report)) {
+        let _ = write!(out, "\n{}", table.text());
     }
-    if let Some(grid) = scaling::grid(report) {
-        let _ = write!(out, "\n{}", grid.text());
-    }
-    if let Some(report) = &report.memory {
-        let _ = writeln!(out, "\n{}", memory::lines(report).join("\n"));
+    if let Some(memory) = &report.memory {
+        let _ = writeln!(out, "\n{}", memory.lines().join("\n"));
     }
     out
 }
 
 /// The parts that were run, as Markdown: region name and text.
 pub(super) fn markdown(report: &Report) -> Vec<(&'static str, String)> {
-    let mut head = String::new();
-    for (name, words) in heading(report) {
-        let _ = writeln!(head, "- {name}: {words}");
-    }
+    let heading = heading(report).into_iter();
+    let head: String = heading
+        .map(|(name, words)| format!("- {name}: {words}\n"))
+        .collect();
     let mut regions = Vec::new();
     let mut speed = head.clone();
     for (entry, threads) in parts(report) {
-        if threads == 1 {
-            let _ = write!(
-                speed,
-                "\n{}",
-                wide(report, &entry, 1, "ns per call", |row| row.ns, "**").markdown()
-            );
+        let ns: Figure = ("ns per call", |row| row.ns);
+        let rate: Figure = ("GB/s", |row| row.gb_per_s);
+        for figure in [ns, rate].into_iter().skip(usize::from(threads > 1)) {
+            let table = wide(report, &entry, threads, figure, "**");
+            let _ = write!(speed, "\n{}", table.markdown());
         }
-        let _ = write!(
-            speed,
-            "\n{}",
-            wide(report, &entry, threads, "GB/s", |row| row.gb_per_s, "**").markdown()
-        );
     }
-    if !parts(report).is_empty() {
+    if speed != head {
         regions.push(("speed", speed));
     }
-    if let Some(grid) = scaling::grid(report) {
-        regions.push(("scaling", format!("{head}\n{}", grid.markdown())));
+    if let Some(table) = scaling::table(report) {
+        regions.push(("scaling", format!("{head}\n{}", table.markdown())));
     }
-    if let Some(report) = &report.memory {
-        regions.push((
-            "memory",
-            format!("{head}\n```\n{}\n```\n", memory::lines(report).join("\n")),
-        ));
+    if let Some(memory) = &report.memory {
+        let lines = memory.lines().join("\n");
+        regions.push(("memory", format!("{head}\n```\n{lines}\n```\n")));
     }
     regions
 }
