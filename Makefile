@@ -50,7 +50,7 @@ INSTALLED = \
 .PHONY: all install uninstall dist
 
 all:
-	$(CARGO) build --release --lib --bins
+	$(CARGO) build --release -p ownpool -p ownpool-cli --lib --bins
 
 $(LIBRARY) $(COMMAND):
 	@echo '$@ is missing: run make first' >&2; exit 1
@@ -78,7 +78,7 @@ install: $(LIBRARY) $(COMMAND)
 	$(INSTALL) -m 644 completions/_ownpool $(DESTDIR)$(ZSH_COMPLETIONS)/_ownpool
 	$(INSTALL) -m 644 completions/ownpool.fish $(DESTDIR)$(FISH_COMPLETIONS)/ownpool.fish
 
-# The folders stay: others may use them.
+# The directories stay: others may use them.
 uninstall:
 	rm -f $(INSTALLED:%=$(DESTDIR)%)
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes dist/ownpool-VERSION-x86_64-linux.tar.gz, which runs on glibc 2.28 and later
-# (the library alone: on 2.17 and later). `make dist` calls it.
+# (the library alone: on 2.17 and later). `make dist` gives it VERSION and CARGO.
 #
 # The library imports nothing newer than 2.17 by itself. The command uses std, which
 # takes the newest symbols of whatever libc it is linked with; zig links it with an
@@ -25,8 +25,8 @@ newest_at_most() {
 }
 
 command -v cargo-zigbuild >/dev/null || fail "cargo-zigbuild is not installed"
-"$CARGO" build --release --lib
-"$CARGO" zigbuild --release --bin ownpool --target $target.2.28
+"$CARGO" build --release -p ownpool --lib
+"$CARGO" zigbuild --release -p ownpool-cli --bin ownpool --target $target.2.28
 newest_at_most "$built/release/libownpool.so" 2.17
 newest_at_most "$built/$target/release/ownpool" 2.28
 

@@ -75,7 +75,7 @@ cat >threads.c <<'EOF'
 #include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
-static void say(void) {
+static void print_draw(void) {
     unsigned char bytes[16];
     char line[34];
     if (getrandom(bytes, 16, 0) != 16) _exit(1);
@@ -88,8 +88,8 @@ static void *work(void *unused) {
     for (int i = 0; i < 5000; i++) if (getrandom(bytes, 32, 0) != 32) _exit(1);
     for (int i = 0; i < 6; i++) {
         pid_t child = fork();
-        if (child == 0) { say(); say(); _exit(0); }
-        say();
+        if (child == 0) { print_draw(); print_draw(); _exit(0); }
+        print_draw();
         waitpid(child, NULL, 0);
     }
     return unused;

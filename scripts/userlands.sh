@@ -4,10 +4,11 @@
 #
 #     sh scripts/userlands.sh [SUITE...]
 #
-# Each is a folder made by debootstrap, kept for the next time (about 450 MB each) under
+# Each is a directory made by debootstrap, kept for the next time (about 450 MB each) under
 # USERLANDS, by default ${TMPDIR:-/tmp}/ownpool-userlands. MIRROR may name where packages
-# come from; debootstrap knows one itself. Needs root, debootstrap and what `make dist` needs. In each, scripts/userlands-inside.sh runs as a user who has the tarball
-# and nothing else; /usr/local and the working folder are in memory and gone afterwards.
+# come from; debootstrap knows one itself. Needs root, debootstrap and what `make dist`
+# needs. In each, scripts/userlands-inside.sh runs as a user who has the tarball and nothing
+# else; /usr/local and the working directory are in memory and gone afterwards.
 set -eu
 cd "$(dirname "$0")/.."
 : "${USERLANDS:=${TMPDIR:-/tmp}/ownpool-userlands}"
@@ -25,8 +26,8 @@ for suite; do
             { tail -n 5 "$USERLANDS/$suite.log" >&2; exit 1; }
         touch "$tree/.complete"
     fi
-    # Mounts of this shell alone: they go when it ends, whatever happens. The folder for
-    # work is a mount over /mnt, which is empty.
+    # Mounts of this shell alone: they go when it ends, whatever happens. The working
+    # directory is a mount over /mnt, which is empty.
     unshare --mount --pid --fork sh -eu -c '
         tree=$1 tarball=$2
         mount --make-rprivate /
