@@ -8,7 +8,7 @@
 
 use crate::contenders::c10_kernel::fresh;
 use crate::contenders::{Ints, Pool, cycles};
-use crate::seats::Seats;
+use crate::placement::Placement;
 use core::hint::black_box;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -33,12 +33,17 @@ fn read<P: Pool>(pool: &P, reader: &mut P::Reader, dest: &mut [u8; READ_LEN]) {
 }
 
 /// Calls per second of so many threads, for about so long.
-pub(crate) fn rate<P: Pool>(pool: &P, seats: &Seats, threads: usize, time: Duration) -> f64 {
+pub(crate) fn rate<P: Pool>(
+    pool: &P,
+    placement: &Placement,
+    threads: usize,
+    time: Duration,
+) -> f64 {
     let stop = AtomicBool::new(false);
     let start = Barrier::new(threads + 1);
     let worker = |cpu: usize| {
-        let seat = seats.sit(cpu);
-        let mut reader = pool.reader(seat);
+        let cpu = placement.pin(cpu);
+        let mut reader = pool.reader(cpu);
         let mut dest = [0; READ_LEN];
         for _ in 0..64 {
             read(pool, &mut reader, &mut dest);
@@ -81,16 +86,16 @@ pub(crate) fn rate<P: Pool>(pool: &P, seats: &Seats, threads: usize, time: Durat
 
 /// Nanoseconds that a new thread waits for its first 64 bytes: making a reader and one read. The threads
 /// come one after another and stay until all have had theirs, so that none inherits what another left.
-pub(crate) fn first_read<P: Pool>(pool: &P, seats: &Seats) -> f64 {
+pub(crate) fn first_read<P: Pool>(pool: &P, placement: &Placement) -> f64 {
     const THREADS: usize = 31;
     let times = Mutex::new(Vec::new());
     let leave = Barrier::new(THREADS);
     let come = &|cpu: usize| {
-        let seat = seats.sit(cpu);
+        let cpu = placement.pin(cpu);
         {
             let mut times = times.lock().unwrap_or_else(PoisonError::into_inner);
             let begun = Instant::now();
-            let mut reader = pool.reader(seat);
+            let mut reader = pool.reader(cpu);
             let mut dest = [0; READ_LEN];
             read(pool, &mut reader, &mut dest);
             times.push(begun.elapsed().as_nanos() as f64);

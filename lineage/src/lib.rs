@@ -9,7 +9,7 @@
 //! contenders claim is tested in `tests`.
 #![allow(
     clippy::indexing_slicing,
-    reason = "words of a pool are indexed modulo its size; a benchmark that panics has harmed nobody"
+    reason = "words of a pool are indexed modulo its size; a benchmark that panics harms no program"
 )]
 
 mod claims;
@@ -17,54 +17,19 @@ mod contenders;
 mod harness;
 mod measured;
 mod page;
+mod placement;
+mod plan;
 mod plot;
 mod published;
 mod rows;
-mod seats;
 mod stress;
 mod table;
 #[cfg(test)]
 mod tests;
 
 use contenders::p1_ownpool::Ownpool;
-use core::time::Duration;
-use measured::Plan;
+use plan::{FULL, GLANCE, QUICK};
 use std::process::ExitCode;
-
-const fn ms(ms: u64) -> Duration {
-    Duration::from_millis(ms)
-}
-
-const FULL: Plan = Plan {
-    name: "Full run",
-    rounds: 15,
-    rate: ms(250),
-    ints: ms(100),
-    outputs: 1 << 19,
-    windows: 100_000,
-    load: ms(2000),
-};
-
-const QUICK: Plan = Plan {
-    name: "Quick run",
-    rounds: 5,
-    rate: ms(80),
-    ints: ms(30),
-    windows: 20_000,
-    load: ms(500),
-    ..FULL
-};
-
-/// Enough to pass through every line once.
-const GLANCE: Plan = Plan {
-    name: "A glance",
-    rounds: 1,
-    rate: ms(5),
-    ints: ms(2),
-    outputs: 1000,
-    windows: 100,
-    load: ms(20),
-};
 
 /// Runs the benchmark with the arguments of the process.
 pub fn main() -> ExitCode {

@@ -14,13 +14,13 @@ pub(crate) fn write(measured: &Measured) -> Result<(), String> {
     let docs = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join("docs");
     let path = docs.join("lineage.md");
     let failed = |error: std::io::Error| format!("docs/lineage.md: {error}");
-    let mut page = std::fs::read_to_string(&path).map_err(failed)?;
+    let page = std::fs::read_to_string(&path).map_err(failed)?;
     let better = claims::better_than_ours(measured);
     let better = match better.as_slice() {
         [] => "None in this run.".to_owned(),
         lines => lines.iter().map(|line| format!("- {line}\n")).collect(),
     };
-    for (name, text) in [
+    let regions = [
         ("machine", about(measured)),
         ("pools", table::pools(measured).markdown()),
         ("small", table::small(measured).markdown()),
@@ -29,12 +29,13 @@ pub(crate) fn write(measured: &Measured) -> Result<(), String> {
             table::claims(&claims::claims(measured)).markdown(),
         ),
         ("better", better),
-    ] {
+    ];
+    for (name, _) in &regions {
         if !page.contains(&format!("<!-- lineage: {name} -->")) {
             return Err(format!("docs/lineage.md has no marks for {name}"));
         }
-        page = regions::update(&page, "lineage", &[(name, text)])?;
     }
+    let page = regions::update(&page, "lineage", &regions)?;
     let picture = plot::svg(measured).map_err(|error| format!("docs/lineage.svg: {error}"))?;
     std::fs::write(docs.join("lineage.svg"), picture).map_err(failed)?;
     std::fs::write(path, page).map_err(failed)

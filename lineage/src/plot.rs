@@ -4,6 +4,7 @@
 
 use crate::measured::{Figures, Measured};
 use ownpool_measure::picture::{self, Area, Drawn};
+use ownpool_measure::samples::extremes;
 use plotters::prelude::*;
 
 const SIZE: (u32, u32) = (1200, 560);
@@ -46,15 +47,11 @@ fn pools(area: &Area<'_>, measured: &Measured) -> Drawn {
             .clone()
             .map(|cells| cells[..measured.threads.len()].to_vec())
     };
-    let all: Vec<f64> = measured
-        .pools
-        .iter()
-        .filter_map(|row| rates(row).ok())
-        .flatten()
-        .collect();
+    let all = measured.pools.iter().filter_map(|row| rates(row).ok());
+    let (lowest, highest) = extremes(all.flatten());
     // A power of ten: the axis has no marks below the first of these that it meets.
-    let low = 10_f64.powf(all.iter().copied().fold(f64::MAX, f64::min).log10().floor());
-    let high = all.iter().copied().fold(f64::MIN, f64::max) * 1.5;
+    let low = 10_f64.powf(lowest.log10().floor());
+    let high = highest * 1.5;
     let most = measured
         .threads
         .last()
@@ -132,12 +129,11 @@ fn small(area: &Area<'_>, measured: &Measured) -> Drawn {
         .filter_map(|row| Some((row, row.cells.as_ref().ok()?)))
         .collect();
     let ns = |cycles: f64| cycles / measured.ticks_per_ns / 1e3;
-    let all: Vec<f64> = rows
+    let all = rows
         .iter()
-        .flat_map(|(_, cells)| cells.iter().map(|&cycles| ns(cycles)))
-        .collect();
-    let low = all.iter().copied().fold(f64::MAX, f64::min) / 2.0;
-    let high = all.iter().copied().fold(f64::MIN, f64::max) * 2.0;
+        .flat_map(|(_, cells)| cells.iter().map(|&cycles| ns(cycles)));
+    let (lowest, highest) = extremes(all);
+    let (low, high) = (lowest / 2.0, highest * 2.0);
     let height = rows.len() as f64;
     let mut chart = ChartBuilder::on(area)
         .caption("One small integer", (FONT, 20))

@@ -1,4 +1,4 @@
-//! Who takes part: one row for each contender, under the label that the threads' digest gives it.
+//! What takes part: one row for each contender, under the label that the threads' digest gives it.
 //!
 //! Promises: a contender that cannot run here keeps its row, with the reason in place of figures.
 
@@ -19,12 +19,12 @@ use crate::contenders::p9_batch::Batched;
 use crate::contenders::vdso::VdsoInts;
 use crate::contenders::{Ints, Pool};
 use crate::harness;
-use crate::seats::Seats;
+use crate::placement::Placement;
 use core::time::Duration;
 use ownpool_measure::vdso::Vdso;
 
-type Rate = Box<dyn Fn(&Seats, usize, Duration) -> f64>;
-type First = Box<dyn Fn(&Seats) -> f64>;
+type Rate = Box<dyn Fn(&Placement, usize, Duration) -> f64>;
+type First = Box<dyn Fn(&Placement) -> f64>;
 type Thousands = Box<dyn FnMut(Duration) -> [f64; 2]>;
 
 /// The label of rows that are in no thread: the kernel of today and the control.
@@ -45,43 +45,18 @@ pub(crate) struct Row<Run> {
     pub(crate) memory: &'static str,
 }
 
-/// A row for a pool that `make` builds anew for each run.
+/// A row for a pool that `make` builds anew for each run, or copies.
 fn pool<P: Pool + 'static>(
     label: &'static str,
     name: &'static str,
     memory: &'static str,
-    make: Result<fn(&Seats) -> P, String>,
+    make: Result<impl Fn(&Placement) -> P + Copy + 'static, String>,
 ) -> Row<PoolRun> {
     let run = make.map(|make| PoolRun {
-        rate: Box::new(move |machine, threads, time| {
-            harness::rate(&make(machine), machine, threads, time)
+        rate: Box::new(move |placement, threads, time| {
+            harness::rate(&make(placement), placement, threads, time)
         }),
-        first: Box::new(move |machine| harness::first_read(&make(machine), machine)),
-    });
-    Row {
-        label,
-        name,
-        run,
-        memory,
-    }
-}
-
-/// A row for one generator that all runs share.
-fn shared<P: Pool + 'static>(
-    label: &'static str,
-    name: &'static str,
-    memory: &'static str,
-    shared: Result<P, String>,
-) -> Row<PoolRun> {
-    let run = shared.map(|shared| {
-        let shared = std::rc::Rc::new(shared);
-        let same = std::rc::Rc::clone(&shared);
-        PoolRun {
-            rate: Box::new(move |machine, threads, time| {
-                harness::rate(&*shared, machine, threads, time)
-            }),
-            first: Box::new(move |machine| harness::first_read(&*same, machine)),
-        }
+        first: Box::new(move |placement| harness::first_read(&make(placement), placement)),
     });
     Row {
         label,
@@ -100,51 +75,61 @@ pub(crate) fn pools(ours: &Result<Ownpool, String>) -> Vec<Row<PoolRun>> {
             "C1",
             "one pool, one lock",
             "136 B",
-            Ok(|_| <OnePool>::new(&fresh())),
+            Ok(|_: &Placement| <OnePool>::new(&fresh())),
         ),
         pool(
             "C2",
             "a pool a node",
             "136 B a node",
-            Ok(|machine| NodePools::new(machine.nodes, &fresh())),
+            Ok(|placement: &Placement| NodePools::new(placement.nodes, &fresh())),
         ),
         pool(
             "C3",
             "no lock, salted by CPU",
             "132 B",
-            Ok(|_| <SaltedPool>::new(&fresh())),
+            Ok(|_: &Placement| <SaltedPool>::new(&fresh())),
         ),
         pool(
             "C4",
             "atomic additions",
             "132 B",
-            Ok(|_| <AtomicPool>::new(&fresh())),
+            Ok(|_: &Placement| <AtomicPool>::new(&fresh())),
         ),
         pool(
             "C5",
             "deferred mix-back",
             "140 B, 12 a CPU",
-            Ok(|_| DeferredPool::new(&fresh())),
+            Ok(|_: &Placement| DeferredPool::new(&fresh())),
         ),
         pool(
             "C6",
             "helper and ring",
             "5 KiB, one thread",
-            Ok(|_| RingPool::new(Full::Rest, &fresh())),
+            Ok(|_: &Placement| RingPool::new(Full::Rest, &fresh())),
         ),
-        shared("P1", "ownpool_fill", "4 KiB a thread", ours.clone()),
+        pool(
+            "P1",
+            "ownpool_fill",
+            "4 KiB a thread",
+            ours.clone().map(|ours| move |_: &Placement| ours),
+        ),
         pool(
             UNLABELLED,
             "kernel, system call",
             "none of ours",
-            Ok(|_| Kernel),
+            Ok(|_: &Placement| Kernel),
         ),
-        shared(UNLABELLED, "kernel, vDSO", "144 B a thread", Vdso::find()),
+        pool(
+            UNLABELLED,
+            "kernel, vDSO",
+            "144 B a thread",
+            Vdso::find().map(|vdso| move |_: &Placement| vdso),
+        ),
         pool(
             UNLABELLED,
             "control: a C1 a thread",
             "132 B a thread",
-            Ok(|_| PrivatePools::new(&fresh())),
+            Ok(|_: &Placement| PrivatePools::new(&fresh())),
         ),
     ]
 }

@@ -3,7 +3,7 @@
 /// A system call of three arguments; gives what the kernel answered.
 ///
 /// # Safety
-/// The arguments are what that call wants.
+/// The arguments are what that call wants; an address to write to is of exposed provenance.
 #[inline(always)]
 pub unsafe fn raw(number: libc::c_long, first: usize, second: usize, third: usize) -> isize {
     let answer: isize;

@@ -124,10 +124,10 @@ macro_rules! calls {
 }
 
 calls! {
-    kernel_getrandom(caller, len) raw(libc::SYS_getrandom, caller.dest.addr(), len, 0);
+    kernel_getrandom(caller, len) raw(libc::SYS_getrandom, caller.dest.expose_provenance(), len, 0);
     kernel_read(caller, len) {
         let fd = caller.urandom.as_raw_fd().cast_unsigned() as usize;
-        raw(libc::SYS_read, fd, caller.dest.addr(), len)
+        raw(libc::SYS_read, fd, caller.dest.expose_provenance(), len)
     };
     vdso(caller, len) caller.vdso.as_ref().map_or(-1, |state| state.fill(caller.dest, len));
     getrandom(caller, len) (caller.functions.getrandom)(caller.dest.cast(), len, 0);

@@ -1,4 +1,4 @@
-//! Every column in which somebody else does better than ours: computed, so that none is passed over.
+//! Every column in which a contender does better than ours: computed, so that none is passed over.
 
 use crate::measured::Measured;
 use crate::rows::UNLABELLED;

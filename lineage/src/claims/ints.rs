@@ -1,9 +1,9 @@
 //! What was said of small integers.
 
-use super::{Claim, verdict};
+use super::Claim;
 use crate::measured::Measured;
 
-pub(super) fn about(measured: &Measured, claims: &mut Vec<Claim>) {
+pub(super) fn about(measured: &Measured) -> Vec<Claim> {
     const SIZES: [&str; 2] = ["4 bytes", "8 bytes"];
     // (who, said, slower contender, faster contender, sizes the claim is about)
     let said = [
@@ -57,33 +57,22 @@ pub(super) fn about(measured: &Measured, claims: &mut Vec<Claim>) {
             0..1,
         ),
     ];
-    for (label, said, slower, faster, sizes) in said {
+    let judged = said.map(|(label, said, slower, faster, sizes)| {
         let small = |(label, name)| measured.small(label, name);
-        let (here, verdict) = match (small(slower), small(faster)) {
-            (Some(slower), Some(faster)) => {
-                let ratios = sizes.map(|i| (SIZES[i], slower[i] / faster[i]));
-                let ratios: Vec<_> = ratios.collect();
-                let text = ratios
-                    .iter()
-                    .map(|(size, ratio)| format!("{size} x{ratio:.1}"));
-                // "About the same" is within a factor of two either way.
-                let holds = |ratio: f64| {
-                    if said.contains("about") {
-                        (0.5..2.0).contains(&ratio)
-                    } else {
-                        ratio > 1.0
-                    }
-                };
-                let holds = ratios.iter().all(|&(_, ratio)| holds(ratio));
-                (text.collect::<Vec<_>>().join(", "), verdict(holds))
-            }
-            _ => ("did not run".into(), "not shown"),
+        let (Some(slower), Some(faster)) = (small(slower), small(faster)) else {
+            return Claim::not_shown(label, said, "did not run");
         };
-        claims.push(Claim {
-            label,
-            said,
-            here,
-            verdict,
-        });
-    }
+        let ratio = |i: usize| slower[i] / faster[i];
+        // "About the same" is within a factor of two either way.
+        let holds = |ratio: f64| match said.contains("about") {
+            true => (0.5..2.0).contains(&ratio),
+            false => ratio > 1.0,
+        };
+        let all_hold = sizes.clone().all(|i| holds(ratio(i)));
+        let here: Vec<_> = sizes
+            .map(|i| format!("{} x{:.1}", SIZES[i], ratio(i)))
+            .collect();
+        Claim::judged(label, said, here.join(", "), all_hold)
+    });
+    judged.into()
 }

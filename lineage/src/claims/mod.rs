@@ -19,15 +19,33 @@ pub(crate) struct Claim {
     pub(crate) verdict: &'static str,
 }
 
-fn verdict(holds: bool) -> &'static str {
-    if holds { "confirmed" } else { "not confirmed" }
+impl Claim {
+    /// A claim that this run can judge.
+    fn judged(label: &'static str, said: &'static str, here: String, holds: bool) -> Self {
+        let verdict = if holds { "confirmed" } else { "not confirmed" };
+        Self {
+            label,
+            said,
+            here,
+            verdict,
+        }
+    }
+
+    /// A claim that it cannot judge, and why not.
+    fn not_shown(label: &'static str, said: &'static str, why: impl Into<String>) -> Self {
+        Self {
+            label,
+            said,
+            here: why.into(),
+            verdict: "not shown",
+        }
+    }
 }
 
 /// All claims that this run can say something about.
 pub(crate) fn claims(measured: &Measured) -> Vec<Claim> {
-    let mut claims = Vec::new();
-    pools::about(measured, &mut claims);
-    races::about(measured, &mut claims);
-    ints::about(measured, &mut claims);
+    let mut claims = pools::about(measured);
+    claims.extend(races::about(&measured.observed));
+    claims.extend(ints::about(measured));
     claims
 }

@@ -3,7 +3,8 @@
 //!
 //! Promises: the raw instruction, so that nothing that stands in front of libc is measured instead.
 
-use super::{Ints, Pool, Seat};
+use super::{Cpu, Ints, Pool};
+use ownpool_measure::syscall::raw;
 
 /// getrandom(2) into `dest` until it is full.
 #[inline(always)]
@@ -11,20 +12,9 @@ pub(crate) fn getrandom(dest: &mut [u8]) {
     let mut done = 0;
     while done < dest.len() {
         let rest = &mut dest[done..];
-        let mut result = libc::SYS_getrandom;
-        // SAFETY: the call writes at most `rest.len()` bytes to `rest`; the kernel clobbers rcx and r11.
-        unsafe {
-            core::arch::asm!(
-                "syscall",
-                inlateout("rax") result,
-                in("rdi") rest.as_mut_ptr(),
-                in("rsi") rest.len(),
-                in("rdx") 0,
-                lateout("rcx") _,
-                lateout("r11") _,
-                options(nostack),
-            );
-        }
+        let address = rest.as_mut_ptr().expose_provenance();
+        // SAFETY: the call writes at most `rest.len()` bytes to `rest`.
+        let result = unsafe { raw(libc::SYS_getrandom, address, rest.len(), 0) };
         // Up to 256 bytes come whole; longer reads stop at a signal and are taken up again.
         assert!(result > 0, "getrandom: error {}", -result);
         done += result as usize;
@@ -54,7 +44,7 @@ impl Ints for Kernel {
 impl Pool for Kernel {
     type Reader = ();
 
-    fn reader(&self, _seat: Seat) {}
+    fn reader(&self, _cpu: Cpu) {}
 
     fn read(&self, _reader: &mut (), dest: &mut [u8]) {
         getrandom(dest);

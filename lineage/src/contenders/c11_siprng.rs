@@ -1,5 +1,5 @@
 //! C11: the SipRound generator of 2020. Four words a CPU, two rounds a call, the sum of two words out.
-//! Whoever has something unpredictable at hand (times, pointers) leaves it as noise: four values through
+//! Code with something unpredictable at hand (times, pointers) leaves it as noise: four values through
 //! one round, of which only the last word is kept, to be folded in by the next call.
 //!
 //! Promises: unpredictable to someone who sees some of the output. Not cryptographic, by intention: it

@@ -7,7 +7,7 @@
 //! measure the scheduler's patience instead of the lock.
 
 use super::register::{self, HASH_LEN, START, WORDS};
-use super::{Pool, Seat};
+use super::{Cpu, Pool};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -31,7 +31,7 @@ impl<T> SpinLock<T> {
         }
     }
 
-    /// Runs `work` with the lock held, if nobody holds it now.
+    /// Runs `work` with the lock held, if it is free now.
     #[inline(always)]
     pub(crate) fn try_with<R>(&self, work: impl FnOnce(&mut T) -> R) -> Option<R> {
         if self.held.load(Ordering::Relaxed) || self.held.swap(true, Ordering::Acquire) {
@@ -60,11 +60,11 @@ impl<T> SpinLock<T> {
     }
 }
 
-/// The pool itself, for whoever has it alone.
+/// The pool itself, for one thread at a time.
 pub(crate) struct Words {
     words: [u32; WORDS],
     position: u32,
-    /// How often each word was written, when somebody watches.
+    /// How often each word was written, if `WATCH`.
     writes: [u32; WORDS],
 }
 
@@ -83,7 +83,7 @@ impl Words {
         for &byte in bytes {
             self.position = self.position.wrapping_sub(1);
             let i = register::slot(self.position);
-            self.words[i] = register::stirred(|i| self.words[i], self.position, byte);
+            self.words[i] = register::mixed(|i| self.words[i], self.position, byte);
             if WATCH {
                 self.writes[i] += 1;
             }
@@ -100,7 +100,7 @@ impl Words {
     }
 }
 
-/// One pool for everybody.
+/// One pool for all readers.
 pub(crate) struct OnePool<const WATCH: bool = false> {
     pool: SpinLock<Words>,
 }
@@ -133,7 +133,7 @@ impl<const WATCH: bool> OnePool<WATCH> {
 impl<const WATCH: bool> Pool for OnePool<WATCH> {
     type Reader = ();
 
-    fn reader(&self, _seat: Seat) {}
+    fn reader(&self, _cpu: Cpu) {}
 
     fn read(&self, _reader: &mut (), dest: &mut [u8]) {
         self.fill(dest);

@@ -6,7 +6,7 @@
 //! User space: on a machine with one node the harness splits its cores into two pretended ones.
 
 use super::c1_spinlock::OnePool;
-use super::{Pool, Seat};
+use super::{Cpu, Pool};
 
 /// A pool alone on its cache lines, as memory of another node would be. 128: processors fetch lines
 /// in pairs.
@@ -41,11 +41,11 @@ impl NodePools {
 impl Pool for NodePools {
     type Reader = NodeReader;
 
-    fn reader(&self, seat: Seat) -> NodeReader {
+    fn reader(&self, cpu: Cpu) -> NodeReader {
         // A CPU begins with its own pool, so that not all of them begin with pool 0.
         NodeReader {
-            node: seat.node % self.nodes.len(),
-            feeds: seat.node,
+            node: cpu.node % self.nodes.len(),
+            feeds: cpu.node,
         }
     }
 

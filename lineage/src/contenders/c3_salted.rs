@@ -8,7 +8,7 @@
 //! Must never: use an atomic read-modify-write. The relaxed loads and stores here compile to plain ones.
 
 use super::register::{self, HASH_LEN, START, WORDS};
-use super::{Pool, Seat};
+use super::{Cpu, Pool};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// A word of the pool that is read and written without any care for neighbours.
@@ -16,7 +16,7 @@ pub(crate) trait Word: Default + Sync {
     fn load(&self) -> u32;
     /// Stores `new`, computed from the word as it was at the start of `change`.
     fn change(&self, new: impl FnOnce() -> u32);
-    /// Writes that are not lost; 0 where nobody counts.
+    /// Writes that are not lost; 0 where they are not counted.
     fn landed(&self) -> u64;
 }
 
@@ -63,7 +63,7 @@ impl Word for Counted {
     }
 }
 
-/// One pool that everybody reads and writes at once.
+/// One pool that all CPUs read and write at once.
 pub(crate) struct SaltedPool<W: Word = Plain> {
     words: [W; WORDS],
     position: AtomicU32,
@@ -124,7 +124,7 @@ impl<W: Word> SaltedPool<W> {
         for &byte in bytes {
             at = at.wrapping_sub(1);
             self.words[register::slot(at)]
-                .change(|| register::stirred(|i| self.words[i].load(), at, byte));
+                .change(|| register::mixed(|i| self.words[i].load(), at, byte));
         }
         self.position
             .store(position.wrapping_sub(bytes.len() as u32), Ordering::Relaxed);
@@ -147,8 +147,8 @@ impl<W: Word> SaltedPool<W> {
 impl<W: Word> Pool for SaltedPool<W> {
     type Reader = Salt;
 
-    fn reader(&self, seat: Seat) -> Salt {
-        Salt::new(seat.cpu)
+    fn reader(&self, cpu: Cpu) -> Salt {
+        Salt::new(cpu.number)
     }
 
     fn read(&self, reader: &mut Salt, dest: &mut [u8]) {

@@ -8,10 +8,10 @@
 
 use super::c3_salted::Salt;
 use super::register::{self, HASH_LEN, START, WORDS};
-use super::{Pool, Seat};
+use super::{Cpu, Pool};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// One pool that everybody adds to.
+/// One pool that all CPUs add to.
 pub(crate) struct AtomicPool<const SALTED: bool = false> {
     words: [AtomicU32; WORDS],
     position: AtomicU32,
@@ -34,7 +34,7 @@ impl<const SALTED: bool> AtomicPool<SALTED> {
         register::hash(start, |i| self.words[i].load(Ordering::Relaxed))
     }
 
-    /// Mixes bytes in, at places that nobody else has.
+    /// Mixes bytes in, at places that are this call's alone.
     #[inline(always)]
     pub(crate) fn mix(&self, bytes: &[u8]) {
         let mut at = self
@@ -44,7 +44,7 @@ impl<const SALTED: bool> AtomicPool<SALTED> {
             at = at.wrapping_sub(1);
             let word = &self.words[register::slot(at)];
             let old = word.load(Ordering::Relaxed);
-            let new = register::stirred(|i| self.words[i].load(Ordering::Relaxed), at, byte);
+            let new = register::mixed(|i| self.words[i].load(Ordering::Relaxed), at, byte);
             word.fetch_add(new.wrapping_sub(old), Ordering::Relaxed);
         }
     }
@@ -66,8 +66,8 @@ impl<const SALTED: bool> AtomicPool<SALTED> {
 impl<const SALTED: bool> Pool for AtomicPool<SALTED> {
     type Reader = Salt;
 
-    fn reader(&self, seat: Seat) -> Salt {
-        Salt::new(seat.cpu)
+    fn reader(&self, cpu: Cpu) -> Salt {
+        Salt::new(cpu.number)
     }
 
     fn read(&self, reader: &mut Salt, dest: &mut [u8]) {

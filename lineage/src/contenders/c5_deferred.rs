@@ -1,16 +1,16 @@
 //! C5: deferred mix-back. Readers hash one pool concurrently, each with its CPU's number and a
-//! counter as nonce, and raise a flag: "mix-back needed". Whoever can take the lock without waiting
-//! mixes back for everybody; whoever finds it held leaves, since the holder looks at the flag again
+//! counter as nonce, and raise a flag: "mix-back needed". A reader that gets the lock without waiting
+//! mixes back for all of them; one that finds it held leaves, since the holder looks at the flag again
 //! before it goes.
 //!
 //! Promises: a reader never waits for another, and no nonce is used twice. A reader's bytes may leave
 //! before the pool has moved on: for that moment a thief of the pool can rebuild them.
 //! The objection of the thread: the last one out may be kept at work by the others for ever. So each
-//! reader notes how often it had to go round.
+//! reader counts how often it had to go round.
 
 use super::c1_spinlock::SpinLock;
 use super::register::{self, HASH_LEN, START, WORDS};
-use super::{Pool, Seat};
+use super::{Cpu, Pool};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 
 /// One pool, read without the lock and written under it.
@@ -82,7 +82,7 @@ impl DeferredPool {
     fn mix(&self, position: &mut u32, bytes: &[u8]) {
         for &byte in bytes {
             *position = position.wrapping_sub(1);
-            let new = register::stirred(|i| self.word(i), *position, byte);
+            let new = register::mixed(|i| self.word(i), *position, byte);
             self.words[register::slot(*position)].store(new, Ordering::Relaxed);
         }
     }
@@ -130,8 +130,8 @@ impl DeferredPool {
 impl Pool for DeferredPool {
     type Reader = Nonce;
 
-    fn reader(&self, seat: Seat) -> Nonce {
-        Nonce::new(seat.cpu)
+    fn reader(&self, cpu: Cpu) -> Nonce {
+        Nonce::new(cpu.number)
     }
 
     fn read(&self, reader: &mut Nonce, dest: &mut [u8]) {

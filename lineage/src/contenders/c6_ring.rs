@@ -1,14 +1,14 @@
-//! C6: a helper thread fills a circular buffer with blocks, readers take them out. It was rejected by a
-//! question: what when the buffer is full? The helper can rest, and then every byte in the buffer is
+//! C6: a helper thread fills a circular buffer with blocks, readers take them out. It was rejected over a
+//! question: what happens when the buffer is full? The helper can rest, and then every byte in the buffer is
 //! as old as the last reader's pause, or it can go on and put new blocks for old, and then one CPU
-//! is busy for nobody. Both are here ([`Full`]), and the harness measures what each costs.
+//! is busy for no reader. Both are here ([`Full`]), and what each costs is measured.
 //!
 //! Promises: a block is given to one reader, once. Readers wait when the buffer is empty: they cannot
 //! be faster together than the helper is alone.
 //! The buffer is a bounded queue in which each place has a turn number, so that neither side locks.
 
 use super::c1_spinlock::OnePool;
-use super::{Pool, Seat};
+use super::{Cpu, Pool};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -245,7 +245,7 @@ impl Drop for RingPool {
 impl Pool for RingPool {
     type Reader = ();
 
-    fn reader(&self, _seat: Seat) {}
+    fn reader(&self, _cpu: Cpu) {}
 
     fn read(&self, _reader: &mut (), dest: &mut [u8]) {
         for piece in dest.chunks_mut(BLOCK_LEN) {

@@ -2,8 +2,8 @@
 //! are hashed under a secret of 16 bytes; the result is given out and is the next link.
 //!
 //! Promises: every output comes out of [`siphash`], and so do the 64 official vectors in the test.
-//! A link that was given out is known to whoever got it: the secret alone, and what the counter adds,
-//! keep the next one from him. There is no backtracking resistance against a thief of the secret.
+//! A link that was given out is known to its caller: the secret alone, and what the counter adds, keep the
+//! next one from it. There is no backtracking resistance against a thief of the secret.
 
 use super::{Ints, cycles, jiffies};
 use siphasher::sip::SipHasher24;

@@ -4,7 +4,7 @@
 //! It is no contender: a pool a thread would spread the kernel's entropy over as many pools.
 
 use super::c1_spinlock::Words;
-use super::{Pool, Seat, register};
+use super::{Cpu, Pool, register};
 
 /// Seeds for private pools.
 pub(crate) struct PrivatePools {
@@ -20,10 +20,10 @@ impl PrivatePools {
 impl Pool for PrivatePools {
     type Reader = Words;
 
-    fn reader(&self, seat: Seat) -> Words {
+    fn reader(&self, cpu: Cpu) -> Words {
         let mut words = Words::new();
         words.mix::<false>(&self.seed);
-        words.mix::<false>(&seat.cpu.to_le_bytes());
+        words.mix::<false>(&cpu.number.to_le_bytes());
         words
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Promises: a [`Pool`] answers reads of any length from many threads at once, an [`Ints`] gives
 //! words to one thread. Each file opens with what the design is, and says where user space had to
-//! stand in for the kernel. Threads stand in for CPUs: a [`Seat`] is the CPU a thread plays.
+//! stand in for the kernel. Threads stand in for CPUs: a [`Cpu`] is the CPU a thread plays.
 //! Must never: share code with the library. Ours is called through its C interface, like any
 //! program would, and is held to the same yardstick.
 
@@ -25,8 +25,8 @@ pub(crate) mod vdso;
 
 /// The CPU that a thread plays, and the memory node that this CPU belongs to.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seat {
-    pub(crate) cpu: usize,
+pub(crate) struct Cpu {
+    pub(crate) number: usize,
     pub(crate) node: usize,
 }
 
@@ -35,8 +35,8 @@ pub(crate) trait Pool: Sync {
     /// What one CPU owns of it: a salt, a counter, a state of its own, or nothing.
     type Reader;
 
-    /// The reader for the thread in this seat; made on that thread.
-    fn reader(&self, seat: Seat) -> Self::Reader;
+    /// The reader for the thread that plays this CPU; made on that thread.
+    fn reader(&self, cpu: Cpu) -> Self::Reader;
 
     /// Fills `dest`.
     fn read(&self, reader: &mut Self::Reader, dest: &mut [u8]);

@@ -4,11 +4,12 @@
 //! Promises: nothing of the library is compiled into the benchmark. Where the library or a symbol of it
 //! is missing, one line says so.
 
-use super::{Ints, Pool, Seat};
+use super::{Cpu, Ints, Pool};
 use core::ffi::{c_int, c_void};
-use libloading::Library;
-use object::{Object, ObjectSection};
-use ownpool_measure::artifacts;
+use core::mem::ManuallyDrop;
+use libloading::os::unix::Library;
+use ownpool_measure::image::{self, Sizes};
+use ownpool_measure::{artifacts, symbols};
 
 type Fill = unsafe extern "C" fn(*mut c_void, usize) -> c_int;
 
@@ -18,9 +19,8 @@ pub(crate) struct Ownpool {
     fill: Fill,
     u32: unsafe extern "C" fn() -> u32,
     u64: unsafe extern "C" fn() -> u64,
-    /// Bytes of its code, and of thread-local storage that each thread has, moved or not.
-    pub(crate) code: u64,
-    pub(crate) tls: u64,
+    /// Of its code, and of thread-local storage that each thread has, moved or not.
+    pub(crate) size: Sizes,
 }
 
 impl Ownpool {
@@ -30,43 +30,30 @@ impl Ownpool {
         // SAFETY: the library's constructor only reads settings and looks up symbols.
         let library = unsafe { Library::new(&path) }
             .map_err(|error| format!("{}: {error}", path.display()))?;
-        let image = std::fs::read(&path).map_err(|error| error.to_string())?;
-        let elf = object::File::parse(image.as_slice()).map_err(|error| error.to_string())?;
-        let section = |name| {
-            elf.section_by_name(name)
-                .map_or(0, |section| section.size())
-        };
         // The functions are used until the process ends.
-        let library = Box::leak(Box::new(library));
+        let library = ManuallyDrop::new(library);
         // SAFETY: these are the types that the library's header gives.
-        unsafe {
-            Ok(Self {
-                fill: symbol(library, "ownpool_fill")?,
-                u32: symbol(library, "ownpool_u32")?,
-                u64: symbol(library, "ownpool_u64")?,
-                code: section(".text"),
-                tls: section(".tbss") + section(".tdata"),
-            })
-        }
+        let found = unsafe {
+            (
+                symbols::find(&library, c"ownpool_fill"),
+                symbols::find(&library, c"ownpool_u32"),
+                symbols::find(&library, c"ownpool_u64"),
+            )
+        };
+        let missing = |name: &str| format!("the library has no symbol {name}");
+        Ok(Self {
+            fill: found.0.ok_or_else(|| missing("ownpool_fill"))?,
+            u32: found.1.ok_or_else(|| missing("ownpool_u32"))?,
+            u64: found.2.ok_or_else(|| missing("ownpool_u64"))?,
+            size: image::sizes(&path)?,
+        })
     }
-}
-
-/// The function of this name.
-///
-/// # Safety
-/// It must be of type `T`.
-unsafe fn symbol<T: Copy>(library: &Library, name: &str) -> Result<T, String> {
-    // SAFETY: the caller's word on the type.
-    let found = unsafe { library.get::<T>(name.as_bytes()) };
-    found
-        .map(|symbol| *symbol)
-        .map_err(|_| format!("the library has no symbol {name}"))
 }
 
 impl Pool for Ownpool {
     type Reader = ();
 
-    fn reader(&self, _seat: Seat) {}
+    fn reader(&self, _cpu: Cpu) {}
 
     #[inline(always)]
     fn read(&self, _reader: &mut (), dest: &mut [u8]) {

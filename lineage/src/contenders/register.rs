@@ -65,7 +65,7 @@ fn rotation(position: u32) -> u32 {
 
 /// The new value of the word at `position` once `byte` is mixed in.
 #[inline(always)]
-pub(crate) fn stirred(word: impl Fn(usize) -> u32, position: u32, byte: u8) -> u32 {
+pub(crate) fn mixed(word: impl Fn(usize) -> u32, position: u32, byte: u8) -> u32 {
     let i = slot(position);
     let mut mixed = u32::from(byte).rotate_left(rotation(position)) ^ word(i);
     for tap in TAPS {

@@ -3,7 +3,7 @@
 //!
 //! Promises: one state a reader, in memory mapped as the vDSO asks for, given back at the end.
 
-use super::{Ints, Pool, Seat};
+use super::{Cpu, Ints, Pool};
 use ownpool_measure::vdso::{State, Vdso};
 
 fn fill(state: &State, dest: &mut [u8]) {
@@ -15,7 +15,7 @@ fn fill(state: &State, dest: &mut [u8]) {
 impl Pool for Vdso {
     type Reader = State;
 
-    fn reader(&self, _seat: Seat) -> State {
+    fn reader(&self, _cpu: Cpu) -> State {
         let state = self.state();
         assert!(state.is_some(), "no memory for a vDSO state");
         state.unwrap_or_else(|| unreachable!())

@@ -1,12 +1,12 @@
 //! Is every word of the pool mixed alike? Writes are counted in windows of eight mix-backs, in which each of
 //! the 32 words is due five.
 
-use super::{Rounds, in_step};
+use super::threads::{Rounds, in_step};
 use crate::contenders::Pool;
 use crate::contenders::c1_spinlock::OnePool;
-use crate::contenders::c3_salted::{Counted, Salt, SaltedPool};
+use crate::contenders::c3_salted::{Counted, SaltedPool};
 use crate::contenders::register::{HASH_LEN, OUTPUT_LEN, WORDS};
-use crate::seats::Seats;
+use crate::placement::Placement;
 
 /// How evenly a pool's words are written.
 #[derive(Clone, Copy, Debug)]
@@ -25,75 +25,51 @@ const WINDOW: usize = 8;
 /// Writes that each word is due in a window.
 const DUE: u64 = (WINDOW * HASH_LEN / WORDS) as u64;
 
-/// Compares each window's writes with what was due.
-struct Judge {
-    last: [u64; WORDS],
-    windows: usize,
-    evenness: Evenness,
-}
-
-impl Judge {
-    fn new(start: [u64; WORDS]) -> Self {
-        let evenness = Evenness {
-            fewest: u64::MAX,
-            most: 0,
-            off: 0.0,
-            lost: 0.0,
-        };
-        Self {
-            last: start,
-            windows: 0,
-            evenness,
-        }
-    }
-
-    fn window(&mut self, now: [u64; WORDS]) {
-        for (now, last) in now.iter().zip(self.last) {
-            let writes = now - last;
-            self.evenness.fewest = self.evenness.fewest.min(writes);
-            self.evenness.most = self.evenness.most.max(writes);
-            self.evenness.off += f64::from(u8::from(writes != DUE));
-            self.evenness.lost += DUE as f64 - writes as f64;
-        }
-        self.last = now;
-        self.windows += 1;
-    }
-
-    fn verdict(self) -> Evenness {
-        let words = (self.windows * WORDS) as f64;
-        let Evenness { off, lost, .. } = self.evenness;
-        Evenness {
-            off: off / words,
-            lost: lost / (words * DUE as f64),
-            ..self.evenness
-        }
-    }
-}
-
-/// C3 under two CPUs: windows of eight mix-backs, four each at the same time.
-pub(crate) fn salted_evenness(seats: &Seats, rounds: Rounds) -> Evenness {
-    let pool = SaltedPool::<Counted>::new(&[7; 32]);
-    let mut judge = Judge::new(pool.landed());
+/// Two CPUs in step: windows of eight mix-backs, four each at the same time. `writes` tells how often
+/// each word was written so far.
+fn evenness<P: Pool>(
+    placement: &Placement,
+    rounds: Rounds,
+    pool: &P,
+    writes: impl Fn(&P) -> [u64; WORDS],
+) -> Evenness {
+    let (mut fewest, mut most) = (u64::MAX, 0);
+    let (mut windows, mut off, mut lost) = (0, 0, 0);
+    let mut last = writes(pool);
     in_step(
-        seats,
+        placement,
         rounds,
-        |seat| pool.reader(seat),
-        |salt: &mut Salt| pool.read(salt, &mut [0; OUTPUT_LEN * WINDOW / 2]),
-        || judge.window(pool.landed()),
+        |cpu| pool.reader(cpu),
+        |reader| pool.read(reader, &mut [0; OUTPUT_LEN * WINDOW / 2]),
+        || {
+            let now = writes(pool);
+            for (now, last) in now.iter().zip(last) {
+                let writes = now - last;
+                (fewest, most) = (writes.min(fewest), writes.max(most));
+                off += usize::from(writes != DUE);
+                lost += DUE.cast_signed() - writes.cast_signed();
+            }
+            last = now;
+            windows += 1;
+        },
     );
-    judge.verdict()
+    let words = (windows * WORDS) as f64;
+    Evenness {
+        fewest,
+        most,
+        off: off as f64 / words,
+        lost: lost as f64 / (words * DUE as f64),
+    }
+}
+
+/// C3, in which two CPUs race.
+pub(crate) fn salted(placement: &Placement, rounds: Rounds) -> Evenness {
+    let pool = SaltedPool::<Counted>::new(&[7; 32]);
+    evenness(placement, rounds, &pool, SaltedPool::landed)
 }
 
 /// C1 for comparison: the lock makes two CPUs' mix-backs the same as one's.
-pub(crate) fn locked_evenness(seats: &Seats, rounds: Rounds) -> Evenness {
+pub(crate) fn locked(placement: &Placement, rounds: Rounds) -> Evenness {
     let pool = OnePool::<true>::new(&[7; 32]);
-    let mut judge = Judge::new(pool.writes());
-    in_step(
-        seats,
-        rounds,
-        |_| (),
-        |()| pool.read(&mut (), &mut [0; OUTPUT_LEN * WINDOW / 2]),
-        || judge.window(pool.writes()),
-    );
-    judge.verdict()
+    evenness(placement, rounds, &pool, OnePool::writes)
 }

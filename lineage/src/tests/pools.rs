@@ -1,4 +1,4 @@
-//! C1 to C6, the kernel and the vDSO: who gets the same output as whom, whose writes are lost, who waits.
+//! C1 to C6, the kernel and the vDSO: which readers get the same output, which writes are lost, which readers wait.
 
 use crate::contenders::c1_spinlock::OnePool;
 use crate::contenders::c2_nodes::NodePools;
@@ -7,9 +7,11 @@ use crate::contenders::c4_atomic::AtomicPool;
 use crate::contenders::c5_deferred::{DeferredPool, Nonce};
 use crate::contenders::c6_ring::{Full, PLACES, RingPool};
 use crate::contenders::c10_kernel::{Kernel, fresh};
-use crate::contenders::{Pool, Seat, register};
-use crate::seats::Seats;
-use crate::stress::{self, Rounds};
+use crate::contenders::{Cpu, Pool, register};
+use crate::placement::Placement;
+use crate::stress::collisions::collisions;
+use crate::stress::threads::Rounds;
+use crate::stress::{deferred, evenness, ring};
 use core::time::Duration;
 use ownpool_measure::vdso::Vdso;
 use std::collections::HashSet;
@@ -25,7 +27,7 @@ const ROUNDS: Rounds = Rounds {
 };
 
 fn assert_distinct<P: Pool>(name: &str, pool: &P) {
-    let found = stress::collisions(pool, &Seats::new(), 4, EACH);
+    let found = collisions(pool, &Placement::new(), 4, EACH);
     assert_eq!(found.outputs, 4 * EACH, "{name}");
     assert_eq!((found.between, found.within), (0, 0), "{name}: {found:?}");
 }
@@ -47,14 +49,19 @@ fn c2_readers_never_share_output() {
 #[test]
 fn c3_cpus_never_share_output() {
     let pool: SaltedPool = SaltedPool::new(&fresh());
-    let found = stress::collisions(&pool, &Seats::new(), 4, EACH);
+    let found = collisions(&pool, &Placement::new(), 4, EACH);
     // One CPU may see a pool again that a neighbour's late writes have put back: the design allows it.
     assert_eq!(found.between, 0, "{found:?}");
 }
 
 #[test]
 fn c4_with_salt_cpus_never_share_output() {
-    let found = stress::collisions(&AtomicPool::<true>::new(&fresh()), &Seats::new(), 4, EACH);
+    let found = collisions(
+        &AtomicPool::<true>::new(&fresh()),
+        &Placement::new(),
+        4,
+        EACH,
+    );
     assert_eq!(found.between, 0, "{found:?}");
 }
 
@@ -138,12 +145,12 @@ fn c3_alone_is_even_and_two_that_meet_are_not() {
 
 #[test]
 fn c3_is_counted_under_stress_and_c1_is_even() {
-    let seats = Seats::new();
-    let c1 = stress::evenness::locked_evenness(&seats, ROUNDS);
+    let placement = Placement::new();
+    let c1 = evenness::locked(&placement, ROUNDS);
     assert_eq!((c1.fewest, c1.most), (5, 5), "{c1:?}");
     assert_eq!((c1.off, c1.lost), (0.0, 0.0), "{c1:?}");
     // How uneven C3 is depends on how often two threads meet, which one core may never let happen.
-    let c3 = stress::evenness::salted_evenness(&seats, ROUNDS);
+    let c3 = evenness::salted(&placement, ROUNDS);
     assert!(
         c3.fewest <= 5 && c3.most >= 5 && (0.0..1.0).contains(&c3.lost),
         "{c3:?}"
@@ -153,15 +160,15 @@ fn c3_is_counted_under_stress_and_c1_is_even() {
 #[test]
 fn c4_loses_no_reservation() {
     let pool = AtomicPool::<false>::new(&[1; 32]);
-    stress::collisions(&pool, &Seats::new(), 4, 10_000);
+    collisions(&pool, &Placement::new(), 4, 10_000);
     assert_eq!(pool.mixed(), 32 + 4 * 10_000 * register::HASH_LEN as u32);
 }
 
 #[test]
 fn c5_lives_under_load() {
-    let seats = Seats::new();
-    for threads in [1, 2 * seats.cores.len()] {
-        let fared = stress::deferred_liveness(&seats, threads, Duration::from_millis(300));
+    let placement = Placement::new();
+    for threads in [1, 2 * placement.cores.len()] {
+        let fared = deferred::liveness(&placement, threads, Duration::from_millis(300));
         assert!(!fared.starved(), "{threads} threads: {fared:?}");
         // Each hash asks for one mix-back, and one may serve several.
         assert!(
@@ -178,7 +185,7 @@ fn c5_lives_under_load() {
 /// the benchmark, which is always optimised, counts them too.
 #[test]
 fn c5_forgets_no_mix_back() {
-    let (meetings, forgotten) = stress::deferred_forgotten(&Seats::new(), ROUNDS);
+    let (meetings, forgotten) = deferred::forgotten(&Placement::new(), ROUNDS);
     assert!(meetings > 0);
     assert_eq!(forgotten, 0, "{meetings} meetings");
 }
@@ -186,17 +193,17 @@ fn c5_forgets_no_mix_back() {
 #[test]
 fn c6_full_buffer_is_stale_or_burns_a_cpu() {
     let time = Duration::from_millis(200);
-    let rest = stress::full_buffer(Full::Rest, time);
+    let rest = ring::full_buffer(Full::Rest, time);
     // All the places, and the block that the helper holds in its hand.
     assert_eq!(rest.stale, PLACES + 1, "{rest:?}");
     assert_eq!(rest.made, PLACES as u64, "{rest:?}");
     // And an empty one makes readers wait; a wait that was not counted would be 0.
-    let hunger = stress::ring_hunger(&Seats::new(), 2, time);
+    let hunger = ring::hunger(&Placement::new(), 2, time);
     assert!(
         hunger.waited > 0 && hunger.waited <= hunger.reads,
         "{hunger:?}"
     );
-    let replace = stress::full_buffer(Full::Replace, time);
+    let replace = ring::full_buffer(Full::Replace, time);
     assert!(replace.made > 4 * PLACES as u64, "{replace:?}");
     assert!(replace.busy > 2.0 * rest.busy, "{rest:?} {replace:?}");
 }
@@ -207,7 +214,7 @@ fn c1_is_the_register_of_its_polynomial() {
     let pool = core::cell::Cell::new([0_u32; register::WORDS]);
     let step = |position: u32, byte| {
         let mut words = pool.get();
-        words[register::slot(position)] = register::stirred(|i| words[i], position, byte);
+        words[register::slot(position)] = register::mixed(|i| words[i], position, byte);
         pool.set(words);
     };
     step(u32::MAX, 1);
@@ -225,10 +232,10 @@ fn c2_feeds_the_pools_in_turn() {
     let (fed, twin) = (NodePools::new(2, &[5; 32]), NodePools::new(2, &[5; 32]));
     let draw = |pools: &NodePools, node| {
         let mut dest = [0; 64];
-        pools.read(&mut pools.reader(Seat { cpu: node, node }), &mut dest);
+        pools.read(&mut pools.reader(Cpu { number: node, node }), &mut dest);
         dest
     };
-    let mut feeder = fed.reader(Seat { cpu: 0, node: 0 });
+    let mut feeder = fed.reader(Cpu { number: 0, node: 0 });
     fed.seed(&mut feeder, &[9; 32]);
     assert_ne!(draw(&fed, 0), draw(&twin, 0));
     assert_eq!(draw(&fed, 1), draw(&twin, 1));

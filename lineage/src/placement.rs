@@ -1,16 +1,16 @@
-//! Where threads sit: the cores of the machine and its memory nodes.
+//! Where threads run: the cores of the machine and its memory nodes.
 //!
-//! Promises: a thread that sits down is pinned to a core. Where the machine has one memory node, its
+//! Promises: a placed thread is pinned to a core. Where the machine has one memory node, its
 //! cores are split into two pretended ones, and the report says so.
 
-use crate::contenders::Seat;
+use crate::contenders::Cpu;
 use core_affinity::CoreId;
 
 /// Nodes to pretend on a machine with one.
 const PRETENDED: usize = 2;
 
 /// The cores and nodes.
-pub(crate) struct Seats {
+pub(crate) struct Placement {
     pub(crate) cores: Vec<CoreId>,
     /// The node of each core, in the same order.
     node_of: Vec<usize>,
@@ -22,7 +22,7 @@ pub(crate) struct Seats {
     given: libc::cpu_set_t,
 }
 
-impl Seats {
+impl Placement {
     pub(crate) fn new() -> Self {
         let cores = core_affinity::get_core_ids().filter(|cores| !cores.is_empty());
         let cores = cores.unwrap_or_else(|| vec![CoreId { id: 0 }]);
@@ -34,43 +34,40 @@ impl Seats {
             libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut given);
             given
         };
-        if real_nodes > 1 {
-            return Self {
-                cores,
-                node_of: real,
-                nodes: real_nodes,
-                real_nodes,
-                given,
-            };
-        }
-        let node_of = (0..cores.len())
-            .map(|i| i * PRETENDED / cores.len())
-            .collect();
+        let pretended = || (0..cores.len()).map(|i| i * PRETENDED / cores.len());
         Self {
+            node_of: if real_nodes > 1 {
+                real
+            } else {
+                pretended().collect()
+            },
+            nodes: if real_nodes > 1 {
+                real_nodes
+            } else {
+                PRETENDED
+            },
             cores,
-            node_of,
-            nodes: PRETENDED,
             real_nodes,
             given,
         }
     }
 
-    /// Pins the calling thread as CPU number `cpu` of the test; more threads than cores share cores.
-    pub(crate) fn sit(&self, cpu: usize) -> Seat {
-        let core = cpu % self.cores.len();
+    /// Pins the calling thread as CPU `number` of the test; more threads than cores share cores.
+    pub(crate) fn pin(&self, number: usize) -> Cpu {
+        let core = number % self.cores.len();
         // A refused pin leaves the thread where the scheduler likes, which is worse but not wrong.
         core_affinity::set_for_current(self.cores[core]);
         // With fewer cores than nodes to pretend, threads in turn.
         let node = if self.cores.len() < self.nodes {
-            cpu % self.nodes
+            number % self.nodes
         } else {
             self.node_of[core]
         };
-        Seat { cpu, node }
+        Cpu { number, node }
     }
 
     /// Lets the calling thread run on any core again: threads inherit a pin.
-    pub(crate) fn release(&self) {
+    pub(crate) fn unpin(&self) {
         // SAFETY: reads a whole set, and changes nothing but where this thread may run.
         unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const self.given) };
     }
@@ -92,15 +89,9 @@ fn node(core: usize) -> usize {
     let Ok(entries) = std::fs::read_dir(format!("/sys/devices/system/cpu/cpu{core}")) else {
         return 0;
     };
-    entries
-        .flatten()
-        .find_map(|entry| {
-            entry
-                .file_name()
-                .to_str()?
-                .strip_prefix("node")?
-                .parse()
-                .ok()
-        })
+    let names = entries.flatten().map(|entry| entry.file_name());
+    names
+        .filter_map(|name| name.to_str()?.strip_prefix("node")?.parse().ok())
+        .next()
         .unwrap_or(0)
 }
