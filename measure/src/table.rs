@@ -69,7 +69,7 @@ impl Table {
         out
     }
 
-    /// The same in Markdown, under its title if it has one.
+    /// The same in Markdown, without the title.
     pub fn markdown(&self) -> String {
         let row = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
         let rule = match self.align {
@@ -77,14 +77,16 @@ impl Table {
             Align::Left => "---",
         };
         let rule: Vec<String> = self.head.iter().map(|_| rule.into()).collect();
-        let mut out = match self.title.as_str() {
-            "" => String::new(),
-            title => format!("{title}\n\n"),
-        };
-        out += &row(&self.head);
-        out += &row(&rule);
-        out.extend(self.lines.iter().map(|line| row(line)));
-        out
+        let lines = self.lines.iter().map(|line| row(line));
+        [row(&self.head), row(&rule)]
+            .into_iter()
+            .chain(lines)
+            .collect()
+    }
+
+    /// And under its title.
+    pub fn titled_markdown(&self) -> String {
+        format!("{}\n\n{}", self.title, self.markdown())
     }
 }
 
@@ -121,11 +123,12 @@ mod tests {
         figures.push(words(["long", "1"]));
         assert_eq!(figures.text(), "T\n   a  ns\nlong   1\n");
         assert_eq!(
-            figures.markdown(),
+            figures.titled_markdown(),
             "T\n\n| a | ns |\n| ---: | ---: |\n| long | 1 |\n"
         );
         let mut reasons = Table::new("", words(["a", "b"]), Align::Left);
         reasons.push(words(["a reason that runs on", ""]));
+        assert!(reasons.markdown().starts_with("| a | b |\n| --- | --- |\n"));
         assert_eq!(reasons.text(), "\na  b\na reason that runs on\n");
         assert_eq!(thousands(1_234_567.4), "1,234,567");
         let sizes = [1023, 1024, 1 << 20].map(size);

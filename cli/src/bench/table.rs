@@ -162,14 +162,14 @@ pub(super) fn markdown(report: &Report) -> Vec<(&'static str, String)> {
         let rate: Figure = ("GB/s", |row| row.gb_per_s);
         for figure in [ns, rate].into_iter().skip(usize::from(threads > 1)) {
             let table = wide(report, &entry, threads, figure, "**");
-            let _ = write!(speed, "\n{}", table.markdown());
+            let _ = write!(speed, "\n{}", table.titled_markdown());
         }
     }
     if speed != head {
         regions.push(("speed", speed));
     }
     if let Some(table) = scaling::table(report) {
-        regions.push(("scaling", format!("{head}\n{}", table.markdown())));
+        regions.push(("scaling", format!("{head}\n{}", table.titled_markdown())));
     }
     if let Some(memory) = &report.memory {
         let lines = memory.lines().join("\n");
