@@ -3,7 +3,8 @@
 
 use super::args::Args;
 use super::report::{Event, Report};
-use crate::{OUR_FAILURE, run};
+use crate::library;
+use crate::output::OUR_FAILURE;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ownpool_measure::table::size;
 use std::io::{BufRead as _, BufReader, IsTerminal as _};
@@ -67,7 +68,7 @@ pub(super) fn measure(args: &Args, library: &Path) -> Result<Report, String> {
 
 /// The command again, with the library in front.
 fn command(args: &Args, library: &Path) -> Command {
-    let preload = run::preload(library, std::env::var_os("LD_PRELOAD"));
+    let preload = library::preload(library, std::env::var_os("LD_PRELOAD"));
     let mut command = Command::new("/proc/self/exe");
     command.arg0("ownpool").args(["bench", "--inner"]);
     let switches = [

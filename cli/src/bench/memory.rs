@@ -71,10 +71,10 @@ pub(super) fn measure(functions: Functions, library: &Path) -> Result<Memory, St
         let threads: Result<Vec<_>, _> = (0..THREADS).map(start).collect();
         let threads = threads.unwrap_or_else(|error| {
             // Those that were started wait at a barrier that is never complete.
-            crate::say::complain(format_args!(
+            crate::output::complain(format_args!(
                 "bench: cannot start {THREADS} threads: {error}"
             ));
-            std::process::exit(i32::from(crate::OUR_FAILURE))
+            std::process::exit(i32::from(crate::output::OUR_FAILURE))
         });
         let readings = [(); 3].map(|()| {
             step.wait();

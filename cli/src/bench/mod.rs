@@ -23,7 +23,8 @@ mod scaling;
 mod schedule;
 mod table;
 
-use super::{OUR_FAILURE, library, say};
+use crate::library;
+use crate::output::{self, OUR_FAILURE};
 pub(crate) use args::Args;
 use ownpool_measure::regions;
 use std::path::Path;
@@ -36,10 +37,10 @@ pub(crate) fn main(args: &Args) -> ExitCode {
         measure_and_write(args)
     };
     match done {
-        Ok(text) => say::result(&text, 0),
+        Ok(text) => output::result(&text, 0),
         // The measuring process has written itself why it failed.
         Err(line) if line.is_empty() => ExitCode::from(OUR_FAILURE),
-        Err(line) => say::failure(format_args!("bench: {line}")),
+        Err(line) => output::failure(format_args!("bench: {line}")),
     }
 }
 
