@@ -23,11 +23,8 @@ impl Examples {
     fn build(&self, source: &Path, name: &str, arguments: &[&str], with: bool) -> PathBuf {
         let binary = self.path(name);
         let mut gcc = Command::new("gcc");
-        gcc.args(["-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror"])
-            .args(arguments)
-            .arg(source)
-            .arg("-o")
-            .arg(&binary);
+        gcc.args(["-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]);
+        gcc.args(arguments).arg(source).arg("-o").arg(&binary);
         if with {
             gcc.arg("-I").arg(root().join("include"));
             gcc.arg("-L").arg(self.place.path()).arg("-lownpool");
@@ -46,11 +43,9 @@ impl Examples {
     /// The program, finding the library here, with no settings.
     fn program(&self, binary: &Path, arguments: &[&str]) -> Command {
         let mut program = Command::new(binary);
-        program
-            .args(arguments)
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("LD_LIBRARY_PATH", self.place.path());
+        program.args(arguments).env_clear();
+        program.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        program.env("LD_LIBRARY_PATH", self.place.path());
         program
     }
 }
@@ -58,15 +53,13 @@ impl Examples {
 /// The first word of each line, if all are this many hexadecimal digits and no two are
 /// equal (by chance: 2^-100).
 fn distinct_keys(printed: &str, digits: usize) -> usize {
-    let mut keys: Vec<&str> = printed
+    let keys = printed
         .lines()
-        .map(|line| line.split(' ').next().unwrap_or_default())
-        .collect();
+        .map(|line| line.split(' ').next().unwrap_or_default());
+    let mut keys: Vec<&str> = keys.collect();
     for key in &keys {
-        assert!(
-            key.len() == digits && key.bytes().all(|byte| byte.is_ascii_hexdigit()),
-            "{printed}"
-        );
+        let is_hex = key.bytes().all(|byte| byte.is_ascii_hexdigit());
+        assert!(key.len() == digits && is_hex, "{printed}");
     }
     keys.sort_unstable();
     let count = keys.len();
@@ -87,15 +80,12 @@ fn session_keys() {
         assert!((3600..4200).contains(&seconds), "{line}");
     }
     // 50 keys and at least 50 numbers, none of them by the kernel.
-    assert!(ran.stderr.starts_with("ownpool 0."), "{}", ran.stderr);
-    let words: Vec<&str> = ran.stderr.split(' ').collect();
+    let line = ran.stderr;
+    assert!(line.starts_with("ownpool 0."), "{line}");
+    let words: Vec<&str> = line.split(' ').collect();
     let at = words.iter().position(|word| *word == "private").unwrap();
-    assert!(
-        words[at - 1].parse::<u64>().unwrap() >= 100,
-        "{}",
-        ran.stderr
-    );
-    assert!(ran.stderr.contains(" 0 by the kernel"), "{}", ran.stderr);
+    assert!(words[at - 1].parse::<u64>().unwrap() >= 100, "{line}");
+    assert!(line.contains(" 0 by the kernel"), "{line}");
 }
 
 #[test]
@@ -103,10 +93,8 @@ fn hammer_is_moved_on_every_thread() {
     let place = Examples::new();
     let binary = place.example("hammer", &["-std=c11", "-pthread"], false);
     let printed = succeeds(&mut place.program(&binary, &["1000", "2"]));
-    assert!(
-        printed.starts_with("2 threads, 1000 calls of 16 bytes each: "),
-        "{printed}"
-    );
+    let begins = printed.starts_with("2 threads, 1000 calls of 16 bytes each: ");
+    assert!(begins, "{printed}");
     let report = place.path("report");
     let binary = binary.to_str().unwrap();
     let to = format!("--stats={}", report.display());
@@ -140,18 +128,14 @@ fn linking_is_as_good_as_preloading() {
 fn a_plugin_by_dlopen() {
     let place = Examples::new();
     let plugin = place.path("plugin.so");
-    place.build(
-        &root().join("examples/plugin.c"),
-        "plugin.so",
-        &["-std=c11", "-shared", "-fPIC"],
-        true,
-    );
+    let (source, arguments) = ("examples/plugin.c", ["-std=c11", "-shared", "-fPIC"]);
+    place.build(&root().join(source), "plugin.so", &arguments, true);
     let host = place.example("plugin_host", &["-std=c11", "-pthread"], false);
     let printed = succeeds(&mut place.program(&host, &[plugin.to_str().unwrap()]));
-    let tokens: Vec<&str> = printed
+    let tokens = printed
         .lines()
-        .filter_map(|line| line.strip_prefix("token "))
-        .collect();
+        .filter_map(|line| line.strip_prefix("token "));
+    let tokens: Vec<&str> = tokens.collect();
     assert_eq!(distinct_keys(&tokens.join("\n"), 32), 3);
     for line in printed
         .lines()
@@ -223,14 +207,9 @@ fn every_example_is_run_here() {
     let tests = std::fs::read_to_string(root().join("tests/docs/examples.rs")).unwrap();
     for entry in std::fs::read_dir(root().join("examples")).unwrap() {
         let path = entry.unwrap().path();
-        let (name, kind) = (
-            path.file_stem().unwrap().to_str().unwrap(),
-            path.extension().unwrap().to_str().unwrap(),
-        );
-        assert!(
-            tests.contains(&format!("\"{name}\""))
-                || tests.contains(&format!("examples/{name}.{kind}")),
-            "{name}"
-        );
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let file = path.file_name().unwrap().to_str().unwrap();
+        let names = [format!("\"{name}\""), format!("examples/{file}")];
+        assert!(names.iter().any(|name| tests.contains(name)), "{name}");
     }
 }

@@ -1,9 +1,10 @@
 //! `make install` and `make uninstall`, as a packager and as a user meet them: into a
 //! temporary DESTDIR and into a prefix of one's own.
-use ownpool_tests::support;
-use ownpool_tests::support::{Place, command, installed, library, ran, root, succeeds};
+use ownpool_tests::support::{
+    self, Place, command, installed, library, prints, ran, root, succeed, succeeds,
+};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -17,9 +18,11 @@ fn make(target: &str, variables: &[(&str, &str)]) -> Option<()> {
         .env_remove("MAKEFLAGS")
         .arg(format!("LIBRARY={}", library().display()))
         .arg(format!("COMMAND={}", command().display()));
-    for (name, value) in variables {
-        make.arg(format!("{name}={value}"));
-    }
+    make.args(
+        variables
+            .iter()
+            .map(|(name, value)| format!("{name}={value}")),
+    );
     assert_eq!(succeeds(&mut make), "");
     Some(())
 }
@@ -55,29 +58,17 @@ fn functions() -> Vec<String> {
 
 /// All that is installed, by the default directories.
 fn expected() -> Vec<String> {
-    let mut expected: Vec<String> = [
-        "bin/ownpool",
-        "include/ownpool.h",
-        "lib/libownpool.so",
-        "lib/libownpool.so.0",
-        "lib/pkgconfig/ownpool.pc",
-        "share/bash-completion/completions/ownpool",
-        "share/fish/vendor_completions.d/ownpool.fish",
-        "share/man/man1/ownpool.1",
-        "share/man/man3/ownpool.3",
-        "share/man/man7/ownpool.7",
-        "share/zsh/site-functions/_ownpool",
-    ]
-    .map(str::to_string)
-    .to_vec();
+    let fixed = "bin/ownpool include/ownpool.h lib/libownpool.so lib/libownpool.so.0 \
+                 lib/pkgconfig/ownpool.pc share/bash-completion/completions/ownpool \
+                 share/fish/vendor_completions.d/ownpool.fish share/man/man1/ownpool.1 \
+                 share/man/man3/ownpool.3 share/man/man7/ownpool.7 \
+                 share/zsh/site-functions/_ownpool";
+    let mut expected: Vec<String> = fixed.split(' ').map(str::to_string).collect();
     expected.push(format!("lib/libownpool.so.{VERSION}"));
     let functions = functions();
     assert_eq!(functions.len(), 10);
-    expected.extend(
-        functions
-            .iter()
-            .map(|name| format!("share/man/man3/{name}.3")),
-    );
+    let pages = functions.iter();
+    expected.extend(pages.map(|name| format!("share/man/man3/{name}.3")));
     expected.sort();
     expected
 }
@@ -92,25 +83,17 @@ fn what_is_installed_and_that_uninstall_leaves_nothing() {
     };
     let prefix = stage.join("usr/local");
     assert_eq!(files(&prefix), expected());
-    assert_eq!(
-        files(&stage).len(),
-        expected().len(),
-        "something lies outside the prefix"
-    );
+    let outside = files(&stage).len() - expected().len();
+    assert_eq!(outside, 0, "something lies outside the prefix");
     for (link, to) in [
         ("lib/libownpool.so", "libownpool.so.0".to_string()),
         ("lib/libownpool.so.0", format!("libownpool.so.{VERSION}")),
     ] {
-        assert_eq!(
-            std::fs::read_link(prefix.join(link)).unwrap(),
-            Path::new(&to)
-        );
+        assert_eq!(prefix.join(link).read_link().unwrap(), Path::new(&to));
     }
     for name in expected() {
-        let mode = std::fs::metadata(prefix.join(&name))
-            .unwrap()
-            .permissions()
-            .mode();
+        let metadata = prefix.join(&name).metadata().unwrap();
+        let mode = metadata.permissions().mode();
         let program = name == "bin/ownpool" || name.starts_with("lib/libownpool");
         assert_eq!(mode & 0o777, if program { 0o755 } else { 0o644 }, "{name}");
     }
@@ -127,16 +110,14 @@ fn what_is_installed_and_that_uninstall_leaves_nothing() {
 fn every_directory_can_be_chosen() {
     let place = Place::new();
     let at = |name: &str| place.file(name).to_str().unwrap().to_string();
+    let libraries = "p/lib/x86_64-linux-gnu";
+    let [prefix, lib, include, man] = ["p", libraries, "i", "m"].map(at);
     let directories = [
-        ("PREFIX", at("p")),
-        ("LIBDIR", at("p/lib/x86_64-linux-gnu")),
-        ("INCLUDEDIR", at("i")),
-        ("MANDIR", at("m")),
+        ("PREFIX", &*prefix),
+        ("LIBDIR", &*lib),
+        ("INCLUDEDIR", &*include),
+        ("MANDIR", &*man),
     ];
-    let directories: Vec<(&str, &str)> = directories
-        .iter()
-        .map(|(name, path)| (*name, path.as_str()))
-        .collect();
     let Some(()) = make("install", &directories) else {
         return;
     };
@@ -148,24 +129,16 @@ fn every_directory_can_be_chosen() {
     ] {
         assert!(place.file(name).is_file(), "{name}");
     }
-    let printed =
-        std::fs::read_to_string(at("p/lib/x86_64-linux-gnu/pkgconfig/ownpool.pc")).unwrap();
-    assert!(
-        printed.contains(&format!("prefix={}\n", at("p"))),
-        "{printed}"
-    );
-    assert!(
-        printed.contains("libdir=${prefix}/lib/x86_64-linux-gnu\n"),
-        "{printed}"
-    );
-    assert!(
-        printed.contains(&format!("includedir={}\n", at("i"))),
-        "{printed}"
-    );
-    assert!(
-        printed.contains(&format!("Version: {VERSION}\n")) && !printed.contains('@'),
-        "{printed}"
-    );
+    let text = std::fs::read_to_string(format!("{lib}/pkgconfig/ownpool.pc")).unwrap();
+    for line in [
+        format!("prefix={prefix}\n"),
+        "libdir=${prefix}/lib/x86_64-linux-gnu\n".to_string(),
+        format!("includedir={include}\n"),
+        format!("Version: {VERSION}\n"),
+    ] {
+        assert!(text.contains(&line), "{line} in {text}");
+    }
+    assert!(!text.contains('@'), "{text}");
     // The command finds the library there, too.
     proves_itself(&place.file("p/bin/ownpool"));
     make("uninstall", &directories).unwrap();
@@ -178,17 +151,10 @@ fn proves_itself(ownpool: &Path) {
     let place = Place::new();
     let report = place.file("report");
     let mut run = Command::new(ownpool);
-    run.arg("run")
-        .arg(format!("--stats={}", report.display()))
-        .args(["--", "head", "-c", "100000", "/dev/urandom"])
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default());
-    let output = run.output().expect("the command starts");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    run.args(["run", &format!("--stats={}", report.display())]);
+    run.args(["--", "head", "-c", "100000", "/dev/urandom"]);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let output = succeed(run.env_clear().env("PATH", path));
     assert_eq!(output.stdout.len(), 100_000);
     let report = support::reports(&report);
     assert_eq!(report.len(), 1);
@@ -210,15 +176,11 @@ fn an_installed_tree_works() {
     }
     if let Some(man) = installed("man") {
         for name in ["ownpool_fill", "ownpool_reseed"] {
-            let ran = ran(Command::new(&man)
-                .args(["--warnings", "3", name])
-                .env("MANPATH", place.file("share/man"))
-                .env("LC_ALL", "C.UTF-8")
-                .env("PAGER", "cat"));
-            assert!(
-                ran.status == 0 && ran.stdout.contains("ownpool_reseed"),
-                "{ran:?}"
-            );
+            let mut page = Command::new(&man);
+            page.args(["--warnings", "3", name]).env("PAGER", "cat");
+            page.env("MANPATH", place.file("share/man"));
+            let text = prints(page.env("LC_ALL", "C.UTF-8"));
+            assert!(text.contains("ownpool_reseed"), "{text}");
         }
     }
     completions(&place.file("share"));
@@ -227,27 +189,16 @@ fn an_installed_tree_works() {
 fn by_pkg_config(prefix: &Path, pkg_config: &Path) {
     let ask = |arguments: &[&str]| {
         let mut ask = Command::new(pkg_config);
-        ask.args(arguments)
-            .arg("ownpool")
-            .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
-        succeeds(&mut ask)
+        ask.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
+        succeeds(ask.args(arguments).arg("ownpool"))
     };
     assert_eq!(ask(&["--modversion"]).trim(), VERSION);
     let flags = ask(&["--cflags", "--libs"]);
-    let source = prefix.join("x.c");
-    std::fs::write(
-        &source,
-        "#include <ownpool.h>\n#include <stdio.h>\nint main(void) { printf(\"%s %u\\n\", OWNPOOL_VERSION, ownpool_uniform(1)); }\n",
-    )
-    .unwrap();
-    let binary: PathBuf = prefix.join("x");
-    succeeds(
-        Command::new("gcc")
-            .args(["-Wall", "-Wextra", "-Werror", "-o"])
-            .arg(&binary)
-            .arg(&source)
-            .args(flags.split_whitespace()),
-    );
+    let source = "#include <ownpool.h>\n#include <stdio.h>\nint main(void) { \
+                  printf(\"%s %u\\n\", OWNPOOL_VERSION, ownpool_uniform(1)); }\n";
+    let mut arguments = vec!["-Wall", "-Wextra", "-Werror"];
+    arguments.extend(flags.split_whitespace());
+    let binary = support::gcc(prefix, "x", source, &arguments);
     let printed = succeeds(Command::new(&binary).env("LD_LIBRARY_PATH", prefix.join("lib")));
     assert_eq!(printed, format!("{VERSION} 0\n"));
 }
@@ -287,13 +238,11 @@ fn install_before_make_is_an_error() {
         return;
     };
     let place = Place::new();
-    let ran = ran(Command::new(make)
-        .current_dir(root())
-        .args(["-s", "install", "LIBRARY=/nonexistent/libownpool.so"])
-        .arg(format!("DESTDIR={}", place.path().display())));
-    assert!(
-        ran.status == 2 && ran.stderr.contains("run make first"),
-        "{ran:?}"
-    );
+    let mut command = Command::new(make);
+    command.args(["-s", "install", "LIBRARY=/nonexistent/libownpool.so"]);
+    command.arg(format!("DESTDIR={}", place.path().display()));
+    let done = ran(command.current_dir(root()));
+    let told = done.stderr.contains("run make first");
+    assert!(done.status == 2 && told, "{done:?}");
     assert_eq!(files(place.path()), Vec::<String>::new());
 }

@@ -1,7 +1,7 @@
 //! The manual pages: they render without a warning, and `man/ownpool.3` agrees with
 //! `include/ownpool.h`. That the others agree with the command's options and with the
-//! settings is settled beside those, in `src/bin/ownpool/pages.rs`.
-use ownpool_tests::support::{installed, ran, root};
+//! settings is settled beside those, in `cli/src/pages.rs`.
+use ownpool_tests::support::{installed, root, succeeds};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -28,24 +28,13 @@ fn pages_render_without_warnings() {
             continue;
         };
         for name in PAGES {
-            let ran = ran(Command::new(&tool)
-                .args(arguments)
-                .arg(page(name))
-                .env("LC_ALL", "C.UTF-8")
-                .env("MANWIDTH", "80")
-                .env("PAGER", "cat"));
-            assert!(
-                ran.status == 0 && ran.stderr.is_empty(),
-                "{tool:?} {name}: {ran:?}"
-            );
+            let mut command = Command::new(&tool);
+            command.args(arguments).arg(page(name));
+            command.env("LC_ALL", "C.UTF-8").env("MANWIDTH", "80");
+            let text = succeeds(command.env("PAGER", "cat"));
             // A lint is silent, the others print the page.
             let lint = tool.ends_with("mandoc");
-            assert_eq!(
-                ran.stdout.is_empty(),
-                lint,
-                "{tool:?} {name}: {}",
-                ran.stdout
-            );
+            assert_eq!(text.is_empty(), lint, "{tool:?} {name}: {text}");
         }
     }
 }
@@ -79,18 +68,14 @@ fn the_page_of_the_library_has_every_prototype_and_field() {
     let source = read(&page("ownpool.3"));
     let plain = plain(&source);
     let mut prototypes = 0;
-    for line in header
-        .lines()
-        .filter(|line| line.contains(" ") && line.ends_with(");"))
-    {
+    let declares = |line: &&str| line.contains(' ') && line.ends_with(");");
+    for line in header.lines().filter(declares) {
         let prototype = line.trim_start_matches("OWNPOOL_CHECKED ");
         assert!(plain.contains(prototype), "{prototype} in\n{plain}");
         let name = prototype.split('(').next().unwrap();
         let name = name.rsplit([' ', '*']).next().unwrap();
-        assert!(
-            source.contains(&format!(".BR {name} ()")),
-            "{name} is not described"
-        );
+        let described = source.contains(&format!(".BR {name} ()"));
+        assert!(described, "{name} is not described");
         prototypes += 1;
     }
     assert_eq!(prototypes, 10);
@@ -104,11 +89,8 @@ fn the_page_of_the_library_has_every_prototype_and_field() {
         fields += 1;
     }
     assert_eq!(fields, 10);
-    for version in [
-        "OWNPOOL_VERSION_MAJOR",
-        "OWNPOOL_VERSION_MINOR",
-        "OWNPOOL_VERSION_PATCH",
-    ] {
-        assert!(plain.contains(version) && header.contains(version));
+    for part in ["MAJOR", "MINOR", "PATCH"] {
+        let name = format!("OWNPOOL_VERSION_{part}");
+        assert!(plain.contains(&name) && header.contains(&name));
     }
 }
