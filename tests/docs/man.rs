@@ -1,6 +1,6 @@
 //! The manual pages: they render without a warning, and `man/ownpool.3` agrees with
 //! `include/ownpool.h`. That the others agree with the command's options and with the
-//! settings is settled beside those, in `cli/src/pages.rs`.
+//! settings is settled beside those, in `cli/src/generated_docs.rs`.
 use ownpool_tests::support::{installed, root, succeeds};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -9,6 +9,7 @@ use ownpool_tests::support;
 use ownpool_tests::support::{
     Place, bare, compile_c_as, number_after, preloaded, preloaded_with, prints,
 };
+
 /// Programs are built once; each mode then runs all combinations of way, kind and form.
 #[test]
 fn a_number_is_what_the_kernel_has_there_now() {

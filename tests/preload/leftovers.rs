@@ -1,6 +1,7 @@
 //! What a draw leaves behind outside its page, and what a thread leaves that ends.
 use ownpool_tests::support;
 use ownpool_tests::support::Place;
+
 /// `tests/c/leftovers.c`, for each kind of page and each source of seeds.
 #[test]
 fn no_key_is_left_on_the_stack() {

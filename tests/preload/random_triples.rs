@@ -3,6 +3,7 @@
 //! around it. The choice is by a seed that the program prints; `TRIPLES_SEED` sets another.
 //! The bytes themselves are random and not judged here, so nothing fails by chance.
 use ownpool_tests::support::{Place, bare, number_after, preloaded_with, prints};
+
 const REQUESTS: u64 = 1_000_000;
 
 #[test]

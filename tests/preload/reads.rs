@@ -4,6 +4,7 @@
 //! its own, and insists on equal answers; it runs bare as well, which shows that it judges
 //! plain Linux rightly. Random bytes are told from others with odds below 2^-64 in all.
 use ownpool_tests::support::{Place, bare, number_after, preloaded_with, prints};
+
 const MODES: [&str; 5] = ["auto", "always", "vdso", "observe", "off"];
 
 /// A light caller's requests stay the kernel's, whatever they are.

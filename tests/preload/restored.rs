@@ -3,6 +3,7 @@
 //! that come twice.
 use ownpool_tests::support;
 use ownpool_tests::support::Place;
+
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 

@@ -5,6 +5,7 @@
 //! keys, or has no room for a page, stays on the kernel; cancellation of either
 //! kind, pthread_exit, and threads that outlive main. Odds: `tests/c/threads.c`.
 use ownpool_tests::support::{Place, bare, preloaded, succeeds};
+
 const KINDS: &[&[(&str, &str)]] = &[
     &[],
     &[("OWNPOOL_TEST", "wipe")],

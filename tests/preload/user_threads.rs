@@ -5,6 +5,7 @@
 //! `vdso`: there the draw is the kernel's own code. And one that goes on when the
 //! thread that it began on has ended. Odds: `tests/c/{user_threads,outlives}.c`.
 use ownpool_tests::support::{Place, bare, preloaded, succeeds};
+
 #[test]
 fn two_draws_under_way_on_one_thread() {
     let place = Place::new();
