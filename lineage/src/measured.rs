@@ -41,6 +41,16 @@ pub(crate) struct Measured {
     pub(crate) size: Option<Sizes>,
 }
 
+impl Figures {
+    /// The label, if it has one, and the name.
+    pub(crate) fn title(&self) -> String {
+        match self.label {
+            rows::UNLABELLED => self.name.into(),
+            label => format!("{label} {}", self.name),
+        }
+    }
+}
+
 impl Measured {
     /// The column of so many threads as there are cores, or nearly: the last before cores are shared.
     pub(crate) fn full(&self) -> usize {

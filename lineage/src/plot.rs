@@ -33,14 +33,6 @@ pub(crate) fn svg(measured: &Measured) -> Result<String, String> {
     })
 }
 
-fn title(row: &Figures) -> String {
-    if row.label == crate::rows::UNLABELLED {
-        row.name.into()
-    } else {
-        format!("{} {}", row.label, row.name)
-    }
-}
-
 fn pools(area: &Area<'_>, measured: &Measured) -> Drawn {
     let rates = |row: &Figures| {
         row.cells
@@ -81,26 +73,15 @@ fn pools(area: &Area<'_>, measured: &Measured) -> Drawn {
     let mut legend = 45;
     for (row, colour) in measured.pools.iter().zip(COLOURS) {
         let Ok(rates) = rates(row) else { continue };
-        let points: Vec<_> = measured
-            .threads
-            .iter()
-            .map(|&threads| threads as f64)
-            .zip(rates)
-            .collect();
-        chart.draw_series(LineSeries::new(
-            points.iter().copied(),
-            colour.stroke_width(2),
-        ))?;
-        chart.draw_series(
-            points
-                .iter()
-                .map(|&point| Circle::new(point, 4, colour.filled())),
-        )?;
-        area.draw(&Rectangle::new(
-            [(470, legend), (490, legend + 4)],
-            colour.filled(),
-        ))?;
-        area.draw(&Text::new(title(row), (497, legend - 5), (FONT, 14)))?;
+        let threads = measured.threads.iter().map(|&threads| threads as f64);
+        let points: Vec<_> = threads.zip(rates).collect();
+        let line = LineSeries::new(points.iter().copied(), colour.stroke_width(2));
+        chart.draw_series(line)?;
+        let dot = |&point| Circle::new(point, 4, colour.filled());
+        chart.draw_series(points.iter().map(dot))?;
+        let key = [(470, legend), (490, legend + 4)];
+        area.draw(&Rectangle::new(key, colour.filled()))?;
+        area.draw(&Text::new(row.title(), (497, legend - 5), (FONT, 14)))?;
         legend += 22;
     }
     Ok(())
@@ -109,16 +90,11 @@ fn pools(area: &Area<'_>, measured: &Measured) -> Drawn {
 /// A label for 1, 2 and 5 of each power of ten; the others would run into each other.
 fn axis_label(rate: f64) -> String {
     let leading = rate / 10_f64.powf((rate * 1.001).log10().floor());
-    if ![1.0, 2.0, 5.0]
-        .iter()
-        .any(|round| (leading / round - 1.0).abs() < 1e-6)
-    {
-        return String::new();
-    }
-    if rate >= 1e6 {
-        format!("{:.0} M", rate / 1e6)
-    } else {
-        format!("{:.0} K", rate / 1e3)
+    let round = |mark: f64| (leading / mark - 1.0).abs() < 1e-6;
+    match rate {
+        _ if ![1.0, 2.0, 5.0].into_iter().any(round) => String::new(),
+        1e6.. => format!("{:.0} M", rate / 1e6),
+        _ => format!("{:.0} K", rate / 1e3),
     }
 }
 
@@ -153,23 +129,16 @@ fn small(area: &Area<'_>, measured: &Measured) -> Drawn {
     for (i, (row, cells)) in rows.into_iter().enumerate() {
         let top = i as f64;
         for (size, &cycles) in cells.iter().enumerate() {
-            let colour = if size == 0 {
-                RGBColor(0, 114, 178)
-            } else {
-                RGBColor(86, 180, 233)
-            };
+            let colour = [RGBColor(0, 114, 178), RGBColor(86, 180, 233)][size];
             let top = top + 0.45 + 0.22 * size as f64;
-            chart.draw_series([Rectangle::new(
-                [(low, top), (ns(cycles), top + 0.2)],
-                colour.filled(),
-            )])?;
+            let bar = [(low, top), (ns(cycles), top + 0.2)];
+            chart.draw_series([Rectangle::new(bar, colour.filled())])?;
         }
-        let times = cells
+        let times: Vec<_> = cells
             .iter()
             .map(|&cycles| format!("{:.1}", ns(cycles)))
-            .collect::<Vec<_>>()
-            .join(" and ");
-        let label = format!("{}: {times} ns", title(row));
+            .collect();
+        let label = format!("{}: {} ns", row.title(), times.join(" and "));
         chart.draw_series([Text::new(label, (low * 1.05, top + 0.12), (FONT, 14))])?;
     }
     Ok(())

@@ -66,8 +66,6 @@ fn pool<P: Pool + 'static>(
     }
 }
 
-const NO_VDSO: &str = "this kernel has no getrandom in the vDSO";
-
 /// The pools.
 pub(crate) fn pools(ours: &Result<Ownpool, String>) -> Vec<Row<PoolRun>> {
     vec![
@@ -171,7 +169,7 @@ pub(crate) fn small(ours: &Result<Ownpool, String>) -> Vec<Row<Thousands>> {
         ints(
             UNLABELLED,
             "getrandom a word, vDSO",
-            VdsoInts::new().ok_or_else(|| NO_VDSO.into()),
+            VdsoInts::new().ok_or_else(|| "this kernel has no getrandom in the vDSO".into()),
         ),
         ints("C11", "SipRound, no noise", Ok(sip())),
         ints(
