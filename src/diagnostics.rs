@@ -1,7 +1,7 @@
-//! How the library speaks: short lines on descriptor 2, and the report.
+//! How the library writes: short lines to descriptor 2, and the report.
 //!
-//! Promises: nobody asked for these texts, so one that cannot be written is lost. It
-//! neither ends the program (SIGPIPE, SIGXFSZ) nor keeps it waiting for a reader: a
+//! Promises: the program did not ask for these texts, so one that cannot be written is lost.
+//! It neither ends the program (SIGPIPE, SIGXFSZ) nor keeps it waiting for a reader: a
 //! short line not at all, a report for [`LONGEST_WAIT_MS`] in all. A text to a regular
 //! file is one write, so lines of many processes do not mix. Must never make another
 //! system call than poll, write, rt_sigprocmask and rt_sigtimedwait: filters count them.
@@ -63,12 +63,12 @@ impl Outlet {
 
 /// Writes a line to descriptor 2, at once or not at all. Not longer than PIPE_BUF. What
 /// descriptor 2 is costs a system call to ask: a terminal that is full but for a few
-/// hundred bytes, and that nobody reads, is left out of the promise.
+/// hundred bytes, and that is not read, is left out of the promise.
 pub(crate) fn line(text: &[u8]) {
     send(2, Outlet::Pipe, text, 0);
 }
 
-/// Writes a report. To a pipe a long one goes in pieces: whole if somebody reads or
+/// Writes a report. To a pipe a long one goes in pieces: whole if it is read or
 /// there is room, else torn, which `ownpool report` tells and skips. Whether a text longer than
 /// a piece fits cannot be known in advance.
 pub(crate) fn report(fd: c_int, outlet: Outlet, text: &[u8]) {

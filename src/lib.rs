@@ -1,5 +1,5 @@
 //! `libownpool.so`: gives heavy callers of getrandom and of /dev/urandom their
-//! own ChaCha20 generator, inside programs that nobody will change.
+//! own ChaCha20 generator, inside programs that are not to be changed.
 //!
 //! It lives in other people's processes. So, in this order: never a weak or a
 //! repeated byte; never a random byte for a descriptor that is not urandom;
@@ -7,11 +7,12 @@
 //! speed. In doubt it falls through to the kernel, which is behind every hook.
 //!
 //! ```text
-//!  doors      hooks   api   init ─ report, modules (interposed names, C API, start and end)
-//!               └──► serve ◄──┘                    (the one decision)
-//!  state      thread   urandom   stats   callers   real   confine   sure
-//!               └────► say, sys, vdso, elf, probes ◄┘ (raw kernel calls, loaded images)
-//!  pure       crng   bucket   settings   text      (import nothing of ours)
+//!  doors      hooks   c_api   init            (interposed names, C API, start)
+//!               └──► policy ◄──┘              (the one decision)
+//!  state      generator   urandom_fd   report
+//!               └──► stats   seccomp   config   kernel_bytes   next_symbol
+//!                      └──► vdso   diagnostics   loaded_image ──► sys
+//!  bottom     arch   cache_padded   probes    (pure rooms: the crate core)
 //! ```
 //!
 //! No std: no runtime is dragged into every process, and the list of imported

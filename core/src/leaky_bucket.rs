@@ -8,8 +8,8 @@
 //! than an exact bucket of twice the burst; the usual light call needs no clock.
 //! Time is a number handed in, and [`Charge::AskClock`] says when it is wanted: the
 //! level is kept undrained until it passes the burst, and only then is it worth
-//! asking how much has leaked since. Must never: read a clock, know a thread, or serve anybody.
-//! `serve` is the only caller. All-zero memory is a valid, empty bucket.
+//! asking how much has leaked since. Must never read a clock or know a thread.
+//! All-zero memory is a valid, empty bucket.
 //!
 //! Not an exponential average, which has no sharp edge to explain to an
 //! operator, and not a fixed pause that forgives: a disk write can stall a bulk
@@ -66,7 +66,7 @@ impl Bucket {
         if len > policy.bulk || policy.rate_per_s == 0 || policy.burst == 0 {
             return Charge::Decided(Verdict::Over);
         }
-        // The first request notes the time, or the first burst would be drained
+        // The first request sets the time, or the first burst would be drained
         // by all the time since the machine started.
         if self.level > policy.burst || self.last_ms == 0 {
             return Charge::AskClock;
@@ -108,9 +108,9 @@ pub struct Conduct {
 }
 
 impl Conduct {
-    /// Notes that `len` bytes were drawn up to `now_ms`, and says for how many
+    /// Takes in that `len` bytes were drawn up to `now_ms`, and tells for how many
     /// milliseconds the thread has been within its allowance.
-    pub fn note(&mut self, policy: &Policy, len: u64, now_ms: u64) -> u64 {
+    pub fn judge(&mut self, policy: &Policy, len: u64, now_ms: u64) -> u64 {
         self.bucket.level = self.bucket.level.saturating_add(len);
         let verdict = self.bucket.settle(policy, now_ms);
         if verdict == Verdict::Over || self.heavy_ms == 0 {
@@ -279,11 +279,11 @@ mod tests {
     #[test]
     fn sustained_light_conduct_adds_up_and_one_heavy_spell_starts_it_anew() {
         let mut conduct = Conduct::default();
-        assert_eq!(conduct.note(&POLICY, 3040, 1000), 0);
+        assert_eq!(conduct.judge(&POLICY, 3040, 1000), 0);
         // One refill every 20 seconds is 152 bytes a second: light.
-        assert_eq!(conduct.note(&POLICY, 3040, 21_000), 20_000);
-        assert_eq!(conduct.note(&POLICY, 3040, 41_000), 40_000);
-        assert_eq!(conduct.note(&POLICY, 30_400, 41_004), 0);
-        assert_eq!(conduct.note(&POLICY, 3040, 61_000), 19_996);
+        assert_eq!(conduct.judge(&POLICY, 3040, 21_000), 20_000);
+        assert_eq!(conduct.judge(&POLICY, 3040, 41_000), 40_000);
+        assert_eq!(conduct.judge(&POLICY, 30_400, 41_004), 0);
+        assert_eq!(conduct.judge(&POLICY, 3040, 61_000), 19_996);
     }
 }

@@ -89,7 +89,7 @@ impl<const N: usize> LineBuffer<N> {
         self
     }
 
-    /// Appends at most 40 bytes of somebody's text, anything unprintable as `?`.
+    /// Appends at most 40 bytes of a text from outside, anything unprintable as `?`.
     pub fn push_shown(&mut self, text: &[u8]) -> &mut LineBuffer<N> {
         for &byte in text.iter().take(40) {
             self.push(&[if byte.is_ascii_graphic() || byte == b' ' {

@@ -179,7 +179,7 @@ impl Taken {
     /// For how long the thread has been within its allowance, `len` bytes later.
     fn light_for_ms(&mut self, policy: &Policy, len: u64, now_ms: u64) -> u64 {
         // SAFETY: ours while the token is.
-        unsafe { (*self.page.conduct.get()).note(policy, len, now_ms) }
+        unsafe { (*self.page.conduct.get()).judge(policy, len, now_ms) }
     }
 }
 

@@ -150,7 +150,7 @@ impl Taken {
     /// The page is unseeded from here on, and has handed out this many bytes.
     #[cold]
     fn forget(&mut self, handed_out: u64) {
-        // A page that was wiped, in a forked child say, starts its counts anew.
+        // A page that was wiped (in a forked child, for example) starts its counts anew.
         let wiped = self.page.magic.load(Ordering::Relaxed) == 0;
         let handed_out = if wiped { 0 } else { handed_out };
         self.set_available(0);

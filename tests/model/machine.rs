@@ -32,7 +32,7 @@ pub enum Violation {
     Weak,
     /// Two threads, or a thread and the list, have the same page.
     TwoOwners,
-    /// A page that nobody owns and that is not on the list.
+    /// A page without an owner that is not on the list.
     Lost,
     /// A thread was given a page with something in it.
     Dirty,

@@ -4,9 +4,8 @@
 //! with an all-zero nonce and a 64-bit block counter that starts at 0, straight
 //! into the slice it is given; [`Keystream::erase`] leaves nothing of the key.
 //! Must never: implement the cipher or choose a backend. What the compiler keeps of
-//! a key in registers and on the stack is for the caller to overwrite (`thread`
-//! does, after each run). Only `crng` calls it;
-//! `thread` asks for the [`Backend`].
+//! a key in registers and on the stack is for the caller to overwrite, after
+//! each run.
 //!
 //! A key is used for one run of blocks and then replaced, so the nonce need not
 //! vary. The block counter has 64 bits (the original layout of the cipher): the 32

@@ -25,9 +25,8 @@
 //!   is. All-zero memory is a valid value and means "unseeded".
 //!
 //! Must never: know libc, a clock, a thread or where seeds come from; hand out a
-//! byte by itself. How much of the buffer is left is the caller's to keep
-//! (`thread`), because that number takes part in the protocol against signals
-//! and forks. The benches include this file by `#[path]`: it stands alone.
+//! byte by itself. How much of the buffer is left is the caller's to keep,
+//! because that number takes part in the protocol against signals and forks.
 //!
 //! Construction: Bernstein, "Fast-key-erasure random-number generators" (2017),
 //! as in OpenBSD's arc4random(3) and Linux's random.c since 5.18.
@@ -88,9 +87,9 @@ impl Crng {
         self.expand(RUN);
     }
 
-    /// The same with [`SHORT_YIELD`] fresh bytes, in a third of the time: for whoever
-    /// wants no more than subkeys of them. What the old key made and nobody was given
-    /// stays behind those until the next whole refill; nobody will be given it.
+    /// The same with [`SHORT_YIELD`] fresh bytes, in a third of the time: for a
+    /// caller that wants no more than subkeys of them. What the old key made and was not
+    /// handed out stays behind those until the next whole refill, and never will be.
     #[inline(always)]
     pub fn refill_short(&mut self) {
         self.expand(STRIDE);
