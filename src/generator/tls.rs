@@ -8,7 +8,7 @@
 //! kernel. Promises: each step is one instruction ([`crate::arch::tls`]).
 
 use super::page::Page;
-use crate::arch::tls::{exchange, load, store};
+use crate::arch::tls::{exchange, is_set_up, load, store};
 use ownpool_core::leaky_bucket::Bucket;
 
 /// Where the thread stands: one of those below, or the address of its page.
@@ -28,10 +28,15 @@ pub(super) const OBSERVED_HEAVY: usize = 2;
 /// `home`: the thread is being moved.
 pub(super) const MOVING: usize = 3;
 
-/// Where this thread stands.
+/// Where this thread stands. One that libc has not set up has no words of ours: it stays on
+/// the kernel, and nothing is written where they would be.
 #[inline(always)]
 pub(super) fn home() -> usize {
-    load::<HOME>()
+    if is_set_up() {
+        load::<HOME>()
+    } else {
+        KERNEL_ONLY
+    }
 }
 
 /// Changes where this thread stands, if it stands as `from` says.
@@ -47,6 +52,9 @@ pub(super) fn change_home(from: usize, to: usize) -> bool {
 /// on in another kernel thread by now.
 #[inline(always)]
 pub(super) fn take_slot() -> Option<&'static Page> {
+    if !is_set_up() {
+        return None;
+    }
     let token = load::<SLOT>();
     if token == 0 || !exchange::<SLOT>(token, 0) {
         return None;

@@ -1,5 +1,6 @@
 /* What a draw leaves on the stack and in vector registers: no key from which bytes already
- * given, or bytes not given yet, can be made. After each draw the registers and the stack
+ * given, or bytes not given yet, can be made, and in registers none of the bytes themselves,
+ * which a core file would show although the caller wiped its copy. After each draw the registers and the stack
  * below are searched at every fourth byte for 32 bytes whose ChaCha20 keystream (RFC 8439, zero nonce, 64-bit counter) is
  * what was drawn. Chance finds none: 64 equal bytes have odds of 2^-512 a place. */
 #include "proof.h"
@@ -73,6 +74,15 @@ static int in_registers(uint32_t counter, const unsigned char *wanted, int at, i
     return 0;
 }
 
+/* Whether 8 bytes of what was drawn lie in a register. Chance puts none there: fewer than 2^23
+   pairs in all, odds below 2^-41. */
+static int drawn_in_registers(size_t len) {
+    for (unsigned from = 0; from + 8 <= sizeof registers; from += 4)
+        for (size_t at = 0; at + 8 <= len; at++)
+            if (!memcmp(registers + from, drawn + at, 8)) return 1;
+    return 0;
+}
+
 /* Paints the stack below, draws, and copies what lies there then. Callers need have room
    for no more than MOST_STACK bytes of it. */
 static void __attribute__((noinline)) draw(size_t len) {
@@ -106,6 +116,15 @@ int main(void) {
     save_registers(__builtin_cpu_supports("avx512f"));
     block(key, 0, out);
     if (!in_registers(0, out, 0, 64)) return 3;
+    memcpy(drawn, key, sizeof key);
+    if (!drawn_in_registers(sizeof key)) return 3;
+    for (size_t len = 8; len <= 300; len += 1 + len / 16) {
+        draw(len);
+        if (drawn_in_registers(len)) {
+            printf("bytes of a draw of %zu lie in registers\n", len);
+            return 1;
+        }
+    }
     size_t large[] = {1024, 8192, 15360, 65536, sizeof drawn};
     for (unsigned k = 0; k < sizeof large / sizeof *large; k++) {
         draw(large[k]);

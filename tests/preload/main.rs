@@ -6,6 +6,7 @@ mod confinement;
 mod counts;
 mod delivery;
 mod descriptors;
+mod doubt;
 mod draws;
 mod fd_faults;
 mod fire;

@@ -14,18 +14,41 @@ use core::ffi::c_void;
 /// How many words there are. All are zero when a thread starts.
 pub(crate) const WORDS: usize = 4;
 
+/// What stands behind the words where libc has set a thread up, and, all but certainly,
+/// nowhere else.
+const MARK: i32 = 0x6f77_6e70;
+
 global_asm!(
-    ".pushsection .tbss.ownpool, \"awT\", @nobits",
+    ".pushsection .tdata.ownpool, \"awT\", @progbits",
     ".balign 8",
     ".globl ownpool_tls",
     ".hidden ownpool_tls",
     ".type ownpool_tls, @object",
-    ".size ownpool_tls, {bytes}",
+    ".size ownpool_tls, {bytes} + 8",
     "ownpool_tls:",
     ".zero {bytes}",
+    ".quad {mark}",
     ".popsection",
-    bytes = const WORDS * 8,
+    bytes = const WORDS * 8, mark = const MARK,
 );
+
+/// Whether these are words of this library at all: a raw clone may have a thread pointer to a
+/// block of its own (CLONE_SETTLS), and what lies below that is the program's data.
+#[inline(always)]
+pub(crate) fn is_set_up() -> bool {
+    // SAFETY: reads at a fixed distance from the thread pointer; a block of the program's own
+    // that is not even mapped so far below it is not a thread that libc's functions serve.
+    unsafe {
+        asm!(
+            "cmp qword ptr fs:[{offset} + {bytes}], {mark}",
+            "jne {foreign}",
+            offset = in(reg) offset(), bytes = const WORDS * 8, mark = const MARK,
+            foreign = label { return false },
+            options(nostack),
+        );
+    }
+    true
+}
 
 /// Where the words begin, counted from the thread pointer: the same for every thread. The
 /// linker puts it into the GOT (x86-64 TLS ABI).
