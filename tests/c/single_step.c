@@ -9,7 +9,7 @@
  * left out after that but for every 61st time (except by fork and forkdraw): reaching each
  * would take minutes, to see one more byte of a wiped run erased.
  *
- * WHAT is the call: take16, take256, refill256 (256 bytes across a refill), bulk2
+ * WHAT is the call: takeN (N bytes from the buffer), refill256 (256 bytes across a refill), bulk2
  * (a refill, then two strides and a rest), bulk8, bulk20, move (the thread's first),
  * readv (of urandom, 60 bytes and 196, the second across a refill).
  * ACTION is what happens, in the handler of the trap:
@@ -25,6 +25,8 @@
  *   droplater  MADV_DONTNEED on the state page, and a draw in a handler before each of the
  *              later instructions in turn: what a draw between two steps of the call makes
  *              of a page that was lost before them
+ *   look       nothing happens: what the caller's memory has, the state page must not have
+ *              any more. In one pass. For calls by their length: takeN.
  * Checked: the call's result and errno; every 16 bytes of every answer are neither zero
  * nor what was there before (odds 2^-128 each), nor, for calls of up to 256 bytes, are
  * any 8 (fewer than 2^20 of those: 2^-43); no 16 bytes come twice, in whichever process,
@@ -53,9 +55,9 @@
 
 enum { TF = 0x100, LONGEST = 1 << 18, TABLE = 1 << 22, PATTERN = 0xa5, SHOWN = 5 };
 enum { OFF, RECORD, EACH, HUNT };
-enum action { FORK, FORKDRAW, BOTH, DRAW, JUMP, JUMPFORK, DROP, DROPDRAW, OUT, DROPLATER, ACTIONS };
+enum action { FORK, FORKDRAW, BOTH, DRAW, JUMP, JUMPFORK, DROP, DROPDRAW, OUT, DROPLATER, LOOK, ACTIONS };
 static const char *const names[ACTIONS] = {"fork", "forkdraw", "both", "draw", "jump",
-                                           "jumpfork", "drop", "dropdraw", "out", "droplater"};
+                                           "jumpfork", "drop", "dropdraw", "out", "droplater", "look"};
 
 /* What all processes share. */
 static struct shared {
@@ -72,7 +74,7 @@ static size_t len;
 static int mode = OFF, plain_library;
 static long stride, offset, current, target, anchored_at, hits, wanted_hits, stepping_over;
 static long gap, later; /* droplater: how far behind, and where that is; 0: nowhere */
-static unsigned char *anchor, anchor_byte;
+static unsigned char *anchor, anchor_byte, *page, *unread; /* unread ends there */
 static volatile int in_child, acted;
 static sigjmp_buf away;
 static unsigned char dest[32 << 10], at_fork[32 << 10];
@@ -103,10 +105,10 @@ static void check(const unsigned char *bytes, size_t n, const char *whose) {
     unsigned char old[16];
     memset(old, PATTERN, sizeof old);
     if (n <= 256)
-        for (size_t at = 0; at < n; at += 8)
+        for (size_t at = 0; at + 8 <= n; at += 8)
             if (!memcmp(bytes + at, zero, 8) || !memcmp(bytes + at, old, 8))
                 fail("%s: %s at %zu", whose, bytes[at] ? "unfilled" : "zeros", at);
-    for (size_t at = 0; at < n; at += 16) {
+    for (size_t at = 0; at + 16 <= n; at += 16) {
         if (!memcmp(bytes + at, zero, 16) || !memcmp(bytes + at, old, 16))
             fail("%s: %s at %zu", whose, bytes[at] ? "unfilled" : "zeros", at);
         /* Streams that are the same are the same everywhere: of the longer
@@ -137,7 +139,8 @@ static void draw(size_t n, const char *whose) {
     check(own, n, whose);
 }
 
-/* Drops every state page there is, by the flags of its mapping (proc_pid_smaps(5)). */
+/* Drops every state page there is, by the flags of its mapping (proc_pid_smaps(5)); or
+   with no advice only finds it. */
 static int drop(int advice) {
     static char text[256 << 10];
     long n, end = 0, fd = raw(SYS_open, (long)"/proc/self/smaps", O_RDONLY, 0);
@@ -153,7 +156,8 @@ static int drop(int advice) {
         else if (!strncmp(line, "VmFlags:", 8)) {
             char *after = strchr(line, '\n'), *dp = strstr(line, " dp"), *wf = strstr(line, " wf");
             if ((dp && dp < after) || (wf && wf < after)) {
-                long r = raw(SYS_madvise, (long)start, (long)(stop - start), advice);
+                page = (unsigned char *)start;
+                long r = advice < 0 ? 0 : raw(SYS_madvise, (long)start, (long)(stop - start), advice);
                 if (r < 0)
                     fail("madvise: %ld", r);
                 dropped++;
@@ -163,7 +167,19 @@ static int drop(int advice) {
     return dropped;
 }
 
+/* No byte is with the caller and in the page at the same time. */
+static void look(void) {
+    for (size_t i = 0; i < len; i++)
+        if (dest[i] != PATTERN && unread[i - len])
+            fail("byte %zu is the caller's, and still in the page", i);
+}
+
 static void act(ucontext_t *context) {
+    if (action == LOOK) {
+        acted++;
+        look();
+        return;
+    }
     if (action == DROPLATER) {
         acted++;
         if (!drop(MADV_DONTNEED))
@@ -328,6 +344,19 @@ static void warm_up(void) {
     if (!strcmp(what, "move"))
         return;
     draw(16, "before");
+    if (action == LOOK) {
+        /* Bytes go out from the end of the buffer down. */
+        static unsigned char before[4096], drawn[16];
+        if (drop(-1) != 1)
+            fail("not one state page");
+        memcpy(before, page, sizeof before);
+        if (getrandom(drawn, sizeof drawn, 0) != sizeof drawn)
+            fail("before: wrong result");
+        unsigned char *found = memmem(before, sizeof before, drawn, sizeof drawn);
+        if (!found)
+            fail("the buffer is not found");
+        unread = page + (found - before);
+    }
     int nearly = !strcmp(what, "refill256") ? 108 : !strcmp(what, "bulk2") ? 192 : 0;
     if (!strcmp(what, "readv")) {
         unsigned char first[16];
@@ -391,6 +420,8 @@ static void one(int how, long index) {
         } else {
             check(dest, len, "call");
         }
+        if (action == LOOK)
+            look();
         for (size_t i = len; i < sizeof dest; i++)
             if (dest[i] != PATTERN)
                 fail("wrote beyond the end");
@@ -422,11 +453,13 @@ int main(int argc, char **argv) {
     what = argv[2];
     plain_library = !strstr(argv[1], "ownpool");
     static const struct { const char *name; size_t len; } calls[] = {
-        {"take16", 16}, {"take256", 256}, {"refill256", 256}, {"bulk2", 2048 + 64},
+        {"refill256", 256}, {"bulk2", 2048 + 64},
         {"bulk8", 8192}, {"bulk20", 20480}, {"move", 16}, {"readv", 256}};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         if (!strcmp(what, calls[i].name))
             len = calls[i].len;
+    if (!strncmp(what, "take", 4))
+        len = (size_t)atol(what + 4);
     for (action = 0; action < ACTIONS && strcmp(argv[3], names[action]); action++)
         ;
     if (!len || action == ACTIONS)
@@ -451,7 +484,7 @@ int main(int argc, char **argv) {
     long inside = 0, runs = 0, skipped = 0;
     for (long i = 1; i < shared->length; i++)
         inside += shared->trace[i] >= text_start && shared->trace[i] < text_end;
-    if (action <= FORKDRAW) {
+    if (action <= FORKDRAW || action == LOOK) {
         one(EACH, 0);
         runs = shared->length / stride;
     } else {

@@ -112,6 +112,19 @@ fn the_call_that_moves_the_thread_at_every_instruction_is_left() {
     go(&[], &[("move", &["jump", "drop"], 1)]);
 }
 
+/// Lengths for every way in which bytes are copied out.
+#[test]
+fn no_byte_is_with_the_caller_and_in_the_page_at_once() {
+    let lens = [
+        1, 2, 3, 4, 7, 8, 12, 16, 24, 32, 48, 64, 100, 128, 200, 256, 500, 777, 1023,
+    ];
+    let names = lens.map(|len| format!("take{len}"));
+    let calls = names.each_ref().map(|name| (&**name, &["look"][..], 1));
+    for settings in [DROPPABLE, WIPED] {
+        go(settings, &calls);
+    }
+}
+
 /// Two events: only together do they show a look at the page that comes too late.
 #[test]
 fn a_draw_behind_a_lost_page_at_every_pair_of_instructions() {
