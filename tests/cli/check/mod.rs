@@ -6,29 +6,20 @@ mod lookup;
 mod observed;
 mod sources;
 
-use ownpool_tests::support::{command, write_script};
+use ownpool_tests::support::{bare, command, write_script};
 use serde_json::Value;
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 const DRAWS: &str =
     "#include <sys/random.h>\nint main(void) { char b[16]; return getrandom(b, 16, 0) != 16; }\n";
 const IDLE: &str = "int main(void) { return 0; }\n";
 
 fn check(arguments: &[&OsStr]) -> Output {
-    let mut command = Command::new(command());
-    command
-        .arg("check")
-        .env_remove("LD_PRELOAD")
-        .env_remove("LD_LIBRARY_PATH");
-    for (name, _) in std::env::vars_os() {
-        if name.as_bytes().starts_with(b"OWNPOOL_") {
-            command.env_remove(name);
-        }
-    }
+    let mut command = bare(command());
+    command.arg("check").env_remove("LD_LIBRARY_PATH");
     command
         .args(arguments)
         .output()
