@@ -43,7 +43,11 @@ fn a_vdso_that_asks_for_other_memory_is_done_without() {
     let odd = [("OWNPOOL_TEST", "oddvdso"), ("OWNPOOL_MODE", "always")];
     for how in ["fork", "clone"] {
         let mut command = preloaded_with(&program, &odd);
-        assert_eq!(succeeds(command.args([how, "small"])), "no repeats\n", "{how}");
+        assert_eq!(
+            succeeds(command.args([how, "small"])),
+            "no repeats\n",
+            "{how}"
+        );
     }
     let said = ran(preloaded_with(&program, &odd).env("OWNPOOL_VERBOSE", "1"));
     assert!(said.stderr.contains("no vdso"), "{said:?}");
