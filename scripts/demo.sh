@@ -7,14 +7,14 @@
 # it is installed, else by the library's own report.
 set -eu
 cd "$(dirname "$0")/.."
-cargo build --release
+cargo build --release -p ownpool -p ownpool-cli --lib --bins
 ownpool=${CARGO_TARGET_DIR:-target}/release/ownpool
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 now() { date +%s%N; }
 
-# seconds COMMAND...: the fastest of three runs, in thousandths of a second.
+# fastest COMMAND...: the fastest of three runs, in thousandths of a second.
 fastest() {
     best=
     for _ in 1 2 3; do

@@ -9,7 +9,7 @@ use crate::cache_padded::CachePadded;
 use crate::diagnostics;
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed, Ordering::Release};
-use ownpool_core::leaky_bucket::Policy;
+use ownpool_core::leaky_bucket::Limits;
 use ownpool_core::line_buffer::LineBuffer;
 use ownpool_core::settings::{Complaint, Mode, Settings, TestSwitches, row};
 
@@ -49,8 +49,8 @@ pub(crate) fn set_mode(mode: Mode) {
 }
 
 /// The limits that hold for every thread.
-pub(crate) fn policy() -> Policy {
-    Policy {
+pub(crate) fn limits() -> Limits {
+    Limits {
         rate_per_s: RATE.load(Relaxed),
         burst: BURST.load(Relaxed),
         bulk: BULK.load(Relaxed),
@@ -85,7 +85,7 @@ pub(crate) fn test() -> TestSwitches {
     }
 }
 
-/// Puts all but the mode in force. Once, from the constructor.
+/// Stores every setting but the mode. Once, from the constructor.
 pub(crate) fn keep(settings: &Settings<'_>) {
     MODE.keep_whole();
     RATE.store(settings.rate_per_s, Relaxed);

@@ -29,7 +29,7 @@ pub(crate) fn confines(option: c_int) -> bool {
 
 /// The program is about to confine itself. Kept before the call, for the whole
 /// process (threads may be synchronized into the filter), and kept if the call
-/// fails: stepping aside for nothing costs speed, the other way round a life.
+/// fails: a needless step aside costs speed, a missed one can kill the process.
 pub(crate) fn confines_itself() {
     CONFINED.store(true, Relaxed);
 }

@@ -4,7 +4,7 @@
 //! is a cancellation point, none goes through the PLT, so a program that
 //! defines its own `getrandom` or `open` is never called back. Must never
 //! decide anything. The system calls are: getrandom, mmap, madvise, fstat,
-//! ioctl, read of no bytes; open, read, close of a file under /proc; open, write,
+//! ioctl, read of no bytes; open, read, close of a file under /proc and of /dev/urandom; open, write,
 //! getpid, readlink, poll, rt_sigprocmask, rt_sigtimedwait for a line on fd 2 or a report;
 //! kill and exit_group where the process ends for want of any randomness.
 

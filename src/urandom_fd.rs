@@ -5,14 +5,17 @@
 //! been asked of that number before; never the answer. Whatever closes, replaces or
 //! passes descriptors behind our back, the kernel is asked what is there now.
 //!
-//! Promises: an unhinted descriptor costs one bit test; the answer is the
-//! kernel's own, of this moment, for files, pipes, sockets and devices, but for
-//! what gives urandom's own answer to an ioctl, put behind our back on a number that
-//! was asked before: /dev/random, or a write-only or O_PATH urandom, which does no
-//! harm; a FUSE file whose daemon answers so; a device that says yes and writes
-//! nothing, where the caller's buffer holds that answer already (docs/limits.md). Must
-//! never ask with any call but fstat, ioctl and, once, a read of no bytes, or trust
-//! a path, or a device that says yes to an ioctl without answering it.
+//! Promises: an unhinted descriptor costs one bit test; the answer is the kernel's own, of
+//! this moment. Must never ask with any call but fstat, ioctl and, once, a read of no bytes,
+//! or trust a path, or a device that says yes to an ioctl without answering it.
+//!
+//! Not told from urandom is what gives urandom's own answer to the ioctl, and only on a
+//! number that was urandom before and was replaced behind our back (docs/limits.md):
+//! - /dev/random, whose bytes are as good;
+//! - a urandom opened write-only or by O_PATH, whose read would have failed;
+//! - a FUSE file whose daemon answers so;
+//! - a device that says yes and writes nothing, where the caller's buffer holds that answer
+//!   already.
 
 use crate::{seccomp, sys};
 use core::ffi::{c_int, c_void};
@@ -62,7 +65,7 @@ impl Bits {
 /// The count of entropy that urandom gave last, right after fstat had called it that:
 /// bits, the same 256 always since Linux 5.18. Some devices answer 0 to any ioctl and
 /// write nothing (btrfs-control does); what lies in the caller's buffer then is not
-/// this, but by chance. No `int` at first.
+/// this, but by chance. At first a value that no `int` has.
 static COUNT: AtomicI64 = AtomicI64::new(i64::MAX);
 
 /// Bit per standard descriptor: hinted, but not asked about since.

@@ -1,4 +1,4 @@
-//! The policy: a leaky bucket per thread.
+//! When a caller is heavy: a leaky bucket per thread.
 //!
 //! Each request adds its size, at least 32 bytes, to a level that drains at a
 //! fixed rate. A level over the burst, or one request over the bulk limit, puts
@@ -21,7 +21,7 @@ pub const LEAST_COST: u64 = 32;
 
 /// The limits that hold for every thread.
 #[derive(Clone, Copy, Debug)]
-pub struct Policy {
+pub struct Limits {
     /// Bytes a second that drain.
     pub rate_per_s: u64,
     /// The level that may not be passed.
@@ -61,14 +61,14 @@ pub struct Bucket {
 impl Bucket {
     /// Adds a request of `len` bytes.
     #[inline]
-    pub fn charge(&mut self, policy: &Policy, len: u64) -> Charge {
+    pub fn charge(&mut self, limits: &Limits, len: u64) -> Charge {
         self.level = self.level.saturating_add(cost(len));
-        if len > policy.bulk || policy.rate_per_s == 0 || policy.burst == 0 {
+        if len > limits.bulk || limits.rate_per_s == 0 || limits.burst == 0 {
             return Charge::Decided(Verdict::Over);
         }
         // The first request sets the time, or the first burst would be drained
         // by all the time since the machine started.
-        if self.level > policy.burst || self.last_ms == 0 {
+        if self.level > limits.burst || self.last_ms == 0 {
             return Charge::AskClock;
         }
         Charge::Decided(Verdict::Within)
@@ -76,15 +76,15 @@ impl Bucket {
 
     /// Drains what has leaked by `now_ms` and decides. Time that went backwards
     /// counts as no time.
-    pub fn settle(&mut self, policy: &Policy, now_ms: u64) -> Verdict {
+    pub fn settle(&mut self, limits: &Limits, now_ms: u64) -> Verdict {
         if self.last_ms != 0 {
             let elapsed_ms = now_ms.saturating_sub(self.last_ms);
             // Rounded up: a fraction of a byte must never make a caller heavy early.
-            let leaked = elapsed_ms.saturating_mul(policy.rate_per_s).div_ceil(1000);
+            let leaked = elapsed_ms.saturating_mul(limits.rate_per_s).div_ceil(1000);
             self.level = self.level.saturating_sub(leaked);
         }
         self.last_ms = now_ms.max(self.last_ms).max(1);
-        if self.level > policy.burst {
+        if self.level > limits.burst {
             Verdict::Over
         } else {
             Verdict::Within
@@ -110,13 +110,13 @@ pub struct Conduct {
 impl Conduct {
     /// Takes in that `len` bytes were drawn up to `now_ms`, and tells for how many
     /// milliseconds the thread has been within its allowance.
-    pub fn judge(&mut self, policy: &Policy, len: u64, now_ms: u64) -> u64 {
+    pub fn judge(&mut self, limits: &Limits, len: u64, now_ms: u64) -> u64 {
         self.bucket.level = self.bucket.level.saturating_add(len);
-        let verdict = self.bucket.settle(policy, now_ms);
+        let verdict = self.bucket.settle(limits, now_ms);
         if verdict == Verdict::Over || self.heavy_ms == 0 {
             self.heavy_ms = now_ms.max(1);
             // An overfull bucket would count old sins against new quiet.
-            self.bucket.level = self.bucket.level.min(policy.burst);
+            self.bucket.level = self.bucket.level.min(limits.burst);
         }
         now_ms.saturating_sub(self.heavy_ms)
     }
@@ -130,17 +130,17 @@ fn cost(len: u64) -> u64 {
 mod tests {
     use super::*;
 
-    const POLICY: Policy = Policy {
+    const LIMITS: Limits = Limits {
         rate_per_s: 320,
         burst: 4096,
         bulk: 4096,
     };
 
     /// What the library does with a bucket.
-    fn admit(bucket: &mut Bucket, policy: &Policy, len: u64, now_ms: u64) -> Verdict {
-        match bucket.charge(policy, len) {
+    fn admit(bucket: &mut Bucket, limits: &Limits, len: u64, now_ms: u64) -> Verdict {
+        match bucket.charge(limits, len) {
             Charge::Decided(verdict) => verdict,
-            Charge::AskClock => bucket.settle(policy, now_ms),
+            Charge::AskClock => bucket.settle(limits, now_ms),
         }
     }
 
@@ -149,38 +149,38 @@ mod tests {
         let mut bucket = Bucket::default();
         for call in 1..=128 {
             assert_eq!(
-                admit(&mut bucket, &POLICY, 16, 5_000_000),
+                admit(&mut bucket, &LIMITS, 16, 5_000_000),
                 Verdict::Within,
                 "{call}"
             );
         }
-        assert_eq!(admit(&mut bucket, &POLICY, 16, 5_000_000), Verdict::Over);
+        assert_eq!(admit(&mut bucket, &LIMITS, 16, 5_000_000), Verdict::Over);
     }
 
     #[test]
     fn one_large_request_is_heavy_on_its_first_byte() {
         assert_eq!(
-            Bucket::default().charge(&POLICY, 4097),
+            Bucket::default().charge(&LIMITS, 4097),
             Charge::Decided(Verdict::Over)
         );
         assert_eq!(
-            admit(&mut Bucket::default(), &POLICY, 4096, 1),
+            admit(&mut Bucket::default(), &LIMITS, 4096, 1),
             Verdict::Within
         );
     }
 
     #[test]
     fn zero_limits_mean_heavy_at_once() {
-        for policy in [
-            Policy {
+        for limits in [
+            Limits {
                 rate_per_s: 0,
-                ..POLICY
+                ..LIMITS
             },
-            Policy { burst: 0, ..POLICY },
-            Policy { bulk: 0, ..POLICY },
+            Limits { burst: 0, ..LIMITS },
+            Limits { bulk: 0, ..LIMITS },
         ] {
             assert_eq!(
-                Bucket::default().charge(&policy, 1),
+                Bucket::default().charge(&limits, 1),
                 Charge::Decided(Verdict::Over)
             );
         }
@@ -192,14 +192,14 @@ mod tests {
         let mut bucket = Bucket::default();
         for call in 0..864_000u64 {
             assert_eq!(
-                admit(&mut bucket, &POLICY, 32, 1 + call * 100),
+                admit(&mut bucket, &LIMITS, 32, 1 + call * 100),
                 Verdict::Within
             );
         }
         // Twice the rate is over it after about 4096 / 320 seconds of surplus.
         let mut bucket = Bucket::default();
         let over = (0..864_000u64)
-            .find(|&call| admit(&mut bucket, &POLICY, 32, 1 + call * 50) == Verdict::Over);
+            .find(|&call| admit(&mut bucket, &LIMITS, 32, 1 + call * 50) == Verdict::Over);
         assert!(
             over.is_some_and(|call| (255..=512).contains(&call)),
             "{over:?}"
@@ -226,7 +226,7 @@ mod tests {
                 now += gap;
                 exact = exact.saturating_sub(gap * 320) + 1000 * len.max(32);
                 exact_over |= exact > 4096 * 1000;
-                let over = admit(&mut bucket, &POLICY, len, now) == Verdict::Over;
+                let over = admit(&mut bucket, &LIMITS, len, now) == Verdict::Over;
                 assert!(!over || exact_over, "heavy before the exact bucket");
                 if over {
                     break;
@@ -241,9 +241,9 @@ mod tests {
     #[test]
     fn a_refund_undoes_a_charge() {
         let mut bucket = Bucket::default();
-        let _ = admit(&mut bucket, &POLICY, 100, 1);
+        let _ = admit(&mut bucket, &LIMITS, 100, 1);
         let before = bucket.level;
-        let _ = admit(&mut bucket, &POLICY, 5, 1);
+        let _ = admit(&mut bucket, &LIMITS, 5, 1);
         bucket.refund(5);
         assert_eq!(bucket.level, before);
     }
@@ -255,14 +255,14 @@ mod tests {
             last_ms: 10,
         };
         assert_eq!(
-            bucket.charge(&POLICY, u64::MAX),
+            bucket.charge(&LIMITS, u64::MAX),
             Charge::Decided(Verdict::Over)
         );
         assert_eq!(
             bucket.settle(
-                &Policy {
+                &Limits {
                     rate_per_s: u64::MAX,
-                    ..POLICY
+                    ..LIMITS
                 },
                 u64::MAX
             ),
@@ -272,18 +272,18 @@ mod tests {
             level: 5000,
             last_ms: 1000,
         };
-        assert_eq!(bucket.settle(&POLICY, 10), Verdict::Over);
+        assert_eq!(bucket.settle(&LIMITS, 10), Verdict::Over);
         assert_eq!((bucket.level, bucket.last_ms), (5000, 1000));
     }
 
     #[test]
     fn sustained_light_conduct_adds_up_and_one_heavy_spell_starts_it_anew() {
         let mut conduct = Conduct::default();
-        assert_eq!(conduct.judge(&POLICY, 3040, 1000), 0);
+        assert_eq!(conduct.judge(&LIMITS, 3040, 1000), 0);
         // One refill every 20 seconds is 152 bytes a second: light.
-        assert_eq!(conduct.judge(&POLICY, 3040, 21_000), 20_000);
-        assert_eq!(conduct.judge(&POLICY, 3040, 41_000), 40_000);
-        assert_eq!(conduct.judge(&POLICY, 30_400, 41_004), 0);
-        assert_eq!(conduct.judge(&POLICY, 3040, 61_000), 19_996);
+        assert_eq!(conduct.judge(&LIMITS, 3040, 21_000), 20_000);
+        assert_eq!(conduct.judge(&LIMITS, 3040, 41_000), 40_000);
+        assert_eq!(conduct.judge(&LIMITS, 30_400, 41_004), 0);
+        assert_eq!(conduct.judge(&LIMITS, 3040, 61_000), 19_996);
     }
 }

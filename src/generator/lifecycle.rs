@@ -15,9 +15,9 @@ use core::num::NonZeroUsize;
 use core::sync::atomic::{AtomicBool, Ordering};
 use once_cell::race::OnceNonZeroUsize;
 use ownpool_core::crng::keystream::Backend;
-use ownpool_core::leaky_bucket::{Bucket, Policy};
+use ownpool_core::leaky_bucket::{Bucket, Limits};
 
-/// The pthread key whose destructor releases a page, and one.
+/// The pthread key whose destructor releases a page, plus 1.
 static KEY: OnceNonZeroUsize = OnceNonZeroUsize::new();
 /// Whether the thread that loaded the library is the one that the process started with. It
 /// may have a page without a destructor: it ends with the process. Another one may not:
@@ -25,7 +25,7 @@ static KEY: OnceNonZeroUsize = OnceNonZeroUsize::new();
 static FIRST_STAYS: AtomicBool = AtomicBool::new(false);
 /// Whether the constructor has run: before it, no thread can be moved yet.
 static STARTED: AtomicBool = AtomicBool::new(false);
-/// The cipher's backend, and one; found once.
+/// The cipher's backend, plus 1; found once.
 static BACKEND: OnceNonZeroUsize = OnceNonZeroUsize::new();
 
 /// Why a thread has no page.
@@ -76,7 +76,7 @@ fn allocate() -> Result<Owned, NotMoved> {
     may?;
     let owned = page::allocate().map_err(|why| {
         if matches!(why, NoPage::Ever) {
-            self_test::rule_out();
+            self_test::rule_out(Verdict::Unusable);
         }
         NotMoved::KernelOnly
     })?;
@@ -154,7 +154,7 @@ fn release(page: &'static Page, row: Row) {
 /// OWNPOOL_FORGIVE_SECS: returns a thread that has behaved lightly for so long to the
 /// kernel, and its page to the free ones. True: it was returned.
 #[cold]
-pub(crate) fn forgive_if_due(policy: &Policy) -> bool {
+pub(crate) fn forgive_if_due(limits: &Limits) -> bool {
     let (Some(now_ms), Some(mut taken)) = (vdso::now_ms(), Taken::take()) else {
         return false;
     };
@@ -163,7 +163,7 @@ pub(crate) fn forgive_if_due(policy: &Policy) -> bool {
     taken.page.conduct_bytes.store(bytes, Ordering::Relaxed);
     let home = &raw const *taken.page as usize;
     // The token is not put back: there is no page behind a light thread's home.
-    let forgiven = taken.light_for_ms(policy, since, now_ms) >= config::forgive_ms()
+    let forgiven = taken.light_for_ms(limits, since, now_ms) >= config::forgive_ms()
         && tls::change_home(home, tls::LIGHT);
     match page::row_of(home, None) {
         Some(row) if forgiven => {
@@ -177,9 +177,9 @@ pub(crate) fn forgive_if_due(policy: &Policy) -> bool {
 
 impl Taken {
     /// For how long the thread has been within its allowance, `len` bytes later.
-    fn light_for_ms(&mut self, policy: &Policy, len: u64, now_ms: u64) -> u64 {
+    fn light_for_ms(&mut self, limits: &Limits, len: u64, now_ms: u64) -> u64 {
         // SAFETY: ours while the token is.
-        unsafe { (*self.page.conduct.get()).judge(policy, len, now_ms) }
+        unsafe { (*self.page.conduct.get()).judge(limits, len, now_ms) }
     }
 }
 

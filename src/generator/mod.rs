@@ -22,6 +22,7 @@
 //! and what goes wrong in them, are kept as counter-examples in `tests/model`.
 
 mod fill;
+mod fips;
 mod lifecycle;
 mod page;
 mod refill;
@@ -29,8 +30,9 @@ mod self_test;
 mod tls;
 
 pub(crate) use fill::{fill, fill_by_vdso};
+pub(crate) use fips::ask_fips;
 pub(crate) use lifecycle::{NotMoved, backend, forgive_if_due, move_thread, start};
-pub(crate) use self_test::ask_fips;
+
 pub(crate) use tls::{bucket, set_bucket};
 
 use crate::arch::{copy_out, word_32, word_64};
@@ -246,9 +248,9 @@ pub(crate) fn observe_heavy() -> bool {
 /// be served.
 pub(crate) fn record_site(call: &Call) {
     if let Some(taken) = Taken::take() {
-        let alone = call.entry == Entry::Read || call.len > SMALL;
+        let itself_only = call.entry == Entry::Read || call.len > SMALL;
         let drawn = taken.page.drawn();
-        taken.page.share.record(call, alone, drawn);
+        taken.page.share.record(call, itself_only, drawn);
         taken.put_back();
     }
 }

@@ -154,8 +154,8 @@ fn stream(taken: &mut Taken, dest: &mut [u8]) -> Result<(), Reason> {
     // A large request has kernel bytes for itself alone. Smaller ones share some: those go
     // into the page's key, since a subkey is used by one request and gone, and the next
     // would come of the same old buffer.
-    let alone = dest.len() >= FRESH;
-    let due = !alone && {
+    let own_seed = dest.len() >= FRESH;
+    let due = !own_seed && {
         let since = taken.page.since_reseed.load(Relaxed);
         since.saturating_add(dest.len() as u64) >= together()
     };
@@ -168,7 +168,7 @@ fn stream(taken: &mut Taken, dest: &mut [u8]) -> Result<(), Reason> {
     taken.crng().draw_subkey(available);
     fence();
     taken.make_available((available - KEY) as u64);
-    if alone {
+    if own_seed {
         draw_seed(taken)?;
     }
     // A wiped subkey would make a stream that anyone can compute.
@@ -180,7 +180,7 @@ fn stream(taken: &mut Taken, dest: &mut [u8]) -> Result<(), Reason> {
     fence();
     let bytes = &taken.page.counts.bytes;
     bytes.store(bytes.load(Relaxed) + len as u64, Relaxed);
-    if !alone {
+    if !own_seed {
         add_drawn(taken, len);
     }
     Ok(())

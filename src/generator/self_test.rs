@@ -4,7 +4,7 @@
 //! nor on a host in FIPS mode, which wants the kernel's validated generator.
 
 use super::page::Owned;
-use crate::{config, sys};
+use crate::config;
 use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use ownpool_core::crng;
 
@@ -33,26 +33,9 @@ pub(crate) fn verdict() -> Verdict {
     }
 }
 
-/// This kernel does not wipe on fork.
-pub(super) fn rule_out() {
-    VERDICT.store(Verdict::Unusable as u8, Relaxed);
-}
-
-/// Asks whether this host is in FIPS mode. Once, from the constructor: later, a chroot or a
-/// full table of descriptors may hide the answer. In doubt it is: only a clear no counts, which
-/// is a 0 in the file, or no file in a /proc/sys that is really there.
-pub(crate) fn ask_fips() {
-    let mut answer = [0; 1];
-    let clear_no = match sys::read_file(c"/proc/sys/crypto/fips_enabled", &mut answer) {
-        Ok(1) => answer == *b"0",
-        Err(sys::Errno(libc::ENOENT)) => {
-            sys::read_file(c"/proc/sys/kernel/osrelease", &mut answer) == Ok(1)
-        }
-        _ => false,
-    };
-    if !clear_no {
-        VERDICT.store(Verdict::Fips as u8, Relaxed);
-    }
+/// The generator is not to be used in this process, for this reason.
+pub(super) fn rule_out(why: Verdict) {
+    VERDICT.store(why as u8, Relaxed);
 }
 
 /// Whether the generator may be used. The first time the page, which is zero and not in use

@@ -70,7 +70,7 @@ pub(super) fn put_slot(page: &'static Page) {
 }
 
 /// This thread's bucket. A signal handler that draws between this and [`set_bucket`] may
-/// lose a charge: a caller is a little lighter than it was.
+/// lose a charge: the caller is judged slightly too light.
 #[inline]
 pub(crate) fn bucket() -> Bucket {
     Bucket {

@@ -8,9 +8,9 @@ use crate::{next_symbol, urandom_fd};
 use core::ffi::{c_char, c_int, c_uint};
 use libc::FILE;
 
-/// What an open has given may be urandom, or is not.
+/// Sets or clears the hint of a descriptor that an open has returned.
 #[inline]
-fn found(fd: c_int, sounds_random: bool) {
+fn set_hint(fd: c_int, sounds_random: bool) {
     urandom_fd::hint(fd, sounds_random);
     if sounds_random {
         urandom_fd::suspect_standard(fd);
@@ -27,11 +27,11 @@ unsafe fn opened(fd: c_int, path: *const c_char, flags: c_int) -> c_int {
         // The fourth access mode, 3, gives a descriptor for ioctl alone (open(2)).
         let readable = matches!(flags & libc::O_ACCMODE, libc::O_RDONLY | libc::O_RDWR)
             && flags & libc::O_PATH == 0;
-        // Who truncates wants no device, and may have truncated the file that the
-        // path itself was mapped from.
+        // An open with O_TRUNC is not meant for a device, and may have truncated the file
+        // that the path itself was mapped from.
         let readable = readable && flags & libc::O_TRUNC == 0;
         // SAFETY: the caller's contract.
-        found(
+        set_hint(
             fd,
             readable && unsafe { urandom_fd::sounds_random(path.cast()) },
         );
@@ -85,7 +85,7 @@ unsafe fn streamed(stream: *mut FILE, path: *const c_char, mode: *const c_char) 
             let fd = next_symbol::fileno(stream);
             if fd >= 0 {
                 let readable = *mode.cast::<u8>() == b'r';
-                found(fd, readable && urandom_fd::sounds_random(path.cast()));
+                set_hint(fd, readable && urandom_fd::sounds_random(path.cast()));
             }
         }
     }

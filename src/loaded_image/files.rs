@@ -1,7 +1,7 @@
 //! The files that are loaded: the loader's own list, and the one that the kernel mapped.
 //!
-//! Promises: no allocation. Must never be asked for the list but by the constructor and when
-//! the process ends: dl_iterate_phdr(3) takes the loader's lock.
+//! Promises: no allocation. Must never be asked for the list but by the constructor,
+//! by an fopen before it, and when the process ends: dl_iterate_phdr(3) takes the loader's lock.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::slice;

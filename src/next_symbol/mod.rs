@@ -3,10 +3,11 @@
 //! Promises: every name can be called at any time, from the first instruction
 //! of the process on. Until `init` has looked the names up, and for names that
 //! this libc lacks, they go to the kernel directly ([`raw`]). Nothing is looked
-//! up later, so no hook can allocate or lock in a lookup. Must never go through
+//! up later (but for fopen before the constructor), so no hook can allocate or
+//! lock in a lookup. Must never go through
 //! the PLT: the program may define a function of the same name.
 //!
-//! The macro keeps two words of the `redhook` crate, `hook!` and `real!`. The
+//! The macro keeps one name of the `redhook` crate, `real!`. The
 //! crate itself is refused: it needs std, takes a `Once` in every hook (which
 //! deadlocks when a signal handler re-enters it), and aborts the host when a
 //! name is missing.

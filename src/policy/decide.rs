@@ -1,7 +1,7 @@
 //! Which requests are over the allowance, and what follows for them.
 //!
-//! Promises: a light call costs a bucket's addition; a thread is moved only here, never
-//! while the process is confined, and never in `observe`, `vdso` without a vDSO, or `off`.
+//! Promises: a light call costs a bucket's addition; a hook moves a thread only here,
+//! never while the process is confined, and never in `observe`, `vdso` without a vDSO, or `off`.
 //! Must never look at the request's memory.
 
 use super::set_mode;
@@ -63,7 +63,7 @@ pub(super) fn as_moved(call: &Call) -> Result<(), Reason> {
     if call_sites::wanted() {
         generator::record_site(call);
     }
-    if config::forgive_ms() != 0 && generator::forgive_if_due(&config::policy()) {
+    if config::forgive_ms() != 0 && generator::forgive_if_due(&config::limits()) {
         Err(Reason::Light)
     } else {
         Ok(())
@@ -72,12 +72,12 @@ pub(super) fn as_moved(call: &Call) -> Result<(), Reason> {
 
 /// Charges this thread's bucket.
 pub(super) fn charge(len: usize) -> Verdict {
-    let policy = config::policy();
+    let limits = config::limits();
     let mut bucket = generator::bucket();
-    let verdict = match bucket.charge(&policy, len as u64) {
+    let verdict = match bucket.charge(&limits, len as u64) {
         Charge::Decided(verdict) => verdict,
         Charge::AskClock => match vdso::now_ms() {
-            Some(now_ms) => bucket.settle(&policy, now_ms),
+            Some(now_ms) => bucket.settle(&limits, now_ms),
             // Without a clock nothing leaks, so only size tells: in doubt, the kernel.
             None => Verdict::Within,
         },

@@ -101,13 +101,13 @@ fn record(call: &Call, volume: Volume, moved: bool) -> usize {
     let Some(row) = ROWS.get(number) else {
         return number;
     };
-    let alone = on_first_thread();
-    let (calls, bytes) = match alone {
+    let on_first = on_first_thread();
+    let (calls, bytes) = match on_first {
         true => (&row.first_calls, &row.first_bytes),
         false => (&row.calls, &row.bytes),
     };
-    add(calls, volume.calls, alone);
-    add(bytes, volume.bytes, alone);
+    add(calls, volume.calls, on_first);
+    add(bytes, volume.bytes, on_first);
     // What seldom changes is looked at before it is written.
     if row.largest.load(Relaxed) < call.len as u64 {
         row.largest.fetch_max(call.len as u64, Relaxed);
@@ -126,21 +126,21 @@ fn record(call: &Call, volume: Volume, moved: bool) -> usize {
 pub(crate) struct PageShare {
     calls: AtomicU64,
     bytes: AtomicU64,
-    /// The row of the last record, and one; 0: there was none.
+    /// The row of the last record, plus 1; 0: there was none.
     row: AtomicU64,
 }
 
 impl PageShare {
     /// Records a call of a moved thread that leaves the fast path and is about to be
     /// served. `drawn` is all that its page has served so far. A call that always leaves
-    /// it (`alone`: a read, a large request) stands for itself; one that met a short
+    /// it (`itself_only`: a read, a large request) stands for itself; one that met a short
     /// buffer for all that was drawn by the fast path since the last record.
-    pub(crate) fn record(&self, call: &Call, alone: bool, drawn: Volume) {
+    pub(crate) fn record(&self, call: &Call, itself_only: bool, drawn: Volume) {
         let served = Volume {
             calls: drawn.calls.saturating_add(1),
             bytes: drawn.bytes.saturating_add(call.len as u64),
         };
-        let volume = match alone {
+        let volume = match itself_only {
             true => {
                 let (calls, bytes) = (self.calls.load(Relaxed), self.bytes.load(Relaxed));
                 self.calls.store(calls.saturating_add(1), Relaxed);
@@ -156,7 +156,7 @@ impl PageShare {
         let row = record(call, volume, true);
         // What is drawn by the fast path later and never recorded belongs to the last call
         // that was, or, for want of one, to the first of the other kind.
-        if !alone || self.row.load(Relaxed) == 0 {
+        if !itself_only || self.row.load(Relaxed) == 0 {
             self.row.store(row as u64 + 1, Relaxed);
         }
     }

@@ -77,18 +77,18 @@ impl Tally {
 /// Two cache lines of counts on their own: the processor fetches lines in pairs.
 #[repr(align(128))]
 struct Shard {
-    /// Answered by the kernel because it was right so.
-    light: Tally,
+    /// Answered by the kernel, for any reason but mode `observe`.
+    kernel: Tally,
     /// Answered by the kernel in `observe`, where a private generator would have.
     observed: Tally,
 }
 
-/// The first shard is the first thread's alone, and needs no locked instruction; other
+/// The first shard is the first thread's own, and needs no locked instruction; other
 /// threads share the rest by chance.
 const SHARDS: usize = 17;
 static KERNEL: [Shard; SHARDS] = [const {
     Shard {
-        light: Tally::new(),
+        kernel: Tally::new(),
         observed: Tally::new(),
     }
 }; SHARDS];
@@ -102,8 +102,8 @@ static FELL_THROUGH: [AtomicU64; REASONS] = [const { AtomicU64::new(0) }; REASON
 /// A request fell through to the kernel.
 #[inline]
 pub(crate) fn count_kernel(call: &Call, reason: Reason) {
-    let alone = on_first_thread();
-    let number = match alone {
+    let on_first = on_first_thread();
+    let number = match on_first {
         true => 0,
         false => 1 + spread(tls::thread_pointer()) % (SHARDS - 1),
     };
@@ -112,11 +112,11 @@ pub(crate) fn count_kernel(call: &Call, reason: Reason) {
     };
     let tally = match reason {
         Reason::Observed => &shard.observed,
-        _ => &shard.light,
+        _ => &shard.kernel,
     };
     if let Some(calls) = tally.calls.get(call.entry as usize) {
-        add(calls, 1, alone);
-        add(&tally.bytes, call.len as u64, alone);
+        add(calls, 1, on_first);
+        add(&tally.bytes, call.len as u64, on_first);
     }
     if let Some(cause) = FELL_THROUGH.get(reason as usize) {
         add(cause, 1, false);
@@ -159,7 +159,7 @@ pub(crate) fn process_counts() -> Counts {
         *sum = cause.load(Relaxed);
     }
     for shard in &KERNEL {
-        for (tally, observed) in [(&shard.light, false), (&shard.observed, true)] {
+        for (tally, observed) in [(&shard.kernel, false), (&shard.observed, true)] {
             let mut all_calls = 0;
             for (sum, calls) in now.entries.iter_mut().zip(&tally.calls) {
                 let calls = calls.load(Relaxed);
@@ -182,7 +182,7 @@ pub(crate) fn process_counts() -> Counts {
 /// Every counter back to zero.
 pub(super) fn start_anew() {
     for shard in &KERNEL {
-        for tally in [&shard.light, &shard.observed] {
+        for tally in [&shard.kernel, &shard.observed] {
             tally.calls.iter().chain([&tally.bytes]).for_each(zero);
         }
     }

@@ -62,10 +62,10 @@ fn spread(thread: usize) -> usize {
     thread >> 6 ^ thread >> 12 ^ thread >> 23
 }
 
-/// Adds to a counter, which is the first thread's own if `alone`.
+/// Adds to a counter, which is the first thread's own if `on_first`.
 #[inline(always)]
-fn add(counter: &AtomicU64, amount: u64, alone: bool) {
-    if alone {
+fn add(counter: &AtomicU64, amount: u64, on_first: bool) {
+    if on_first {
         add_unlocked(counter, amount);
     } else {
         counter.fetch_add(amount, Relaxed);

@@ -4,7 +4,7 @@ use super::root;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Compiles a C text into `directory/name` with these further arguments; fails the test if gcc does.
+/// Compiles C source into `place/name` with these further arguments; fails the test if gcc does.
 pub fn gcc(place: &Path, name: &str, source: &str, arguments: &[&str]) -> PathBuf {
     let (source_path, binary) = (place.join(format!("{name}.c")), place.join(name));
     std::fs::write(&source_path, source).expect("a source file can be written");

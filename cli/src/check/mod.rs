@@ -95,7 +95,7 @@ fn answer(args: &Args) -> Result<ExitCode, String> {
     };
     let remark = match (&args.run, &observed) {
         (None, _) if judgement.verdict == Verdict::Helps => {
-            Some("whether it asks for enough to be moved, no file tells: --run does")
+            Some("the files cannot tell whether it asks for enough to be moved; --run can")
         }
         (Some(_), None) => Some("not run: there would be nothing to see"),
         _ => None,

@@ -62,7 +62,7 @@ fn remarks(process: &Process) -> Vec<(&'static str, String)> {
             Some(1..) => "; each read still asked what its descriptor is",
             _ => "",
         };
-        let saved = format!("{saved} of the calls drew nothing from the kernel{still}");
+        let saved = format!("{saved} of the calls were served inside the process{still}");
         remarks.push(("saved", saved));
     }
     if process.would_move.threads > 0 {

@@ -59,11 +59,7 @@ pub struct Crng {
 }
 
 impl Crng {
-    /// An unseeded generator: the same as all-zero memory.
-    #[allow(
-        dead_code,
-        reason = "the library's generators are zeroed pages; tests and benches start here"
-    )]
+    /// An unseeded generator: the same as all-zero memory, which is how the library's begin.
     pub fn unseeded() -> Crng {
         Crng {
             cipher: Keystream::erased(),

@@ -11,8 +11,8 @@ mod values;
 use crate::named::named;
 
 named! {
-    /// What happens to light and to heavy callers, in the order of the manual. In those of the
-    /// highest numbers, from `Auto` on, some are served by private generators.
+    /// What happens to light and to heavy callers, in the order of the manual. Modes numbered
+    /// `Auto` and above serve from private generators.
     Mode [5] {
         /// Light callers go to the kernel, heavy ones get a private generator.
         Auto = 3, "auto";
@@ -202,7 +202,8 @@ pub struct TestSwitches {
 impl Settings<'_> {
     /// Whether the library acts in a program that goes by these names (basenames
     /// of argv[0], of the path it was started by, and of its file). A path in a list
-    /// stands for its last component: what never matched would leave a maker of keys in.
+    /// stands for its last component: otherwise it would match nothing, and a
+    /// maker of keys that is to be skipped would be served.
     pub fn acts_in(&self, names: &[&[u8]]) -> bool {
         let listed = |list: &[u8]| {
             list.split(|&byte| byte == b':')
