@@ -76,12 +76,12 @@ const _: () = assert!(mem::size_of::<ownpool_stats>() == TOTALS.len() * mem::siz
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ownpool_fill(dest: *mut c_void, len: size_t) -> c_int {
     if len.wrapping_sub(1) < generator::SMALL && policy::is_user_range(dest, len) {
-        // SAFETY: the caller's contract.
+        // SAFETY: ownpool.h wants `dest` good for `len` bytes.
         if unsafe { generator::draw(dest.cast(), len, Entry::Api) } == Draw::Served {
             return 0;
         }
     }
-    // SAFETY: the caller's contract.
+    // SAFETY: ownpool.h wants `dest` good for `len` bytes.
     unsafe { fill_slow(dest.cast(), len) }
 }
 
@@ -99,7 +99,7 @@ unsafe extern "C" fn fill_slow(mut dest: *mut u8, mut len: usize) -> c_int {
     const PIECE: usize = 1 << 30;
     while len > 0 {
         let now = len.min(PIECE);
-        // SAFETY: the caller's contract.
+        // SAFETY: `now` bytes from `dest` on are what is left of the caller's buffer.
         if unsafe { from_generator(dest, now).is_err() && !from_kernel(dest, now) } {
             return -1;
         }
@@ -132,7 +132,7 @@ unsafe fn from_generator(dest: *mut u8, len: usize) -> Result<(), Reason> {
     };
     let call = Call::new(Entry::Api, 0, len);
     let piece = iter::once((dest, len));
-    // SAFETY: the caller's contract.
+    // SAFETY: `piece` lies in the caller's buffer.
     let done = moved.and_then(|()| unsafe { generator::fill(piece, call.entry) });
     if let Err(reason) = done {
         stats::count_kernel(&call, reason);
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn ownpool_getrandom(
     len: size_t,
     flags: c_uint,
 ) -> ssize_t {
-    // SAFETY: the caller's contract.
+    // SAFETY: ownpool.h wants `dest` good for `len` bytes.
     unsafe {
         let so_far = policy::draw(dest, len, flags, Entry::Api);
         if so_far == Draw::Served {
@@ -299,7 +299,7 @@ pub unsafe extern "C" fn ownpool_set_mode(mode: *const c_char) -> c_int {
     let name = if mode.is_null() {
         b""
     } else {
-        // SAFETY: the caller's contract.
+        // SAFETY: not null, so it is the C string that ownpool.h wants.
         unsafe { CStr::from_ptr(mode) }.to_bytes()
     };
     match Mode::parse(name) {

@@ -111,7 +111,7 @@ unsafe fn text_at<'a>(text: *const c_char) -> &'a [u8] {
     if text.is_null() {
         b""
     } else {
-        // SAFETY: the caller's contract.
+        // SAFETY: not null, so it is a C string of the process's start.
         unsafe { CStr::from_ptr(text) }.to_bytes()
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct Errno(pub(crate) c_int);
 /// The arguments must be sound for the call: pointers valid as it needs them.
 #[inline(always)]
 pub(crate) unsafe fn call(number: i64, arguments: [usize; 6]) -> Result<usize, Errno> {
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller answers for what the call does to memory.
     let result = unsafe { system_call(number, arguments) };
     // Errors are -4095 to -1 (syscall(2), "Architecture calling conventions").
     if (-4095..0).contains(&result) {
@@ -76,7 +76,7 @@ pub(crate) fn map_page(prot: c_int, flags: c_int) -> Result<*mut c_void, Errno> 
 /// # Safety
 /// `page` is a page of ours, and the advice does what its owner wants.
 pub(crate) unsafe fn advise(page: *mut c_void, advice: c_int) -> Result<(), Errno> {
-    // SAFETY: the caller's contract.
+    // SAFETY: the page is the caller's, who answers for the advice.
     unsafe { kernel_call!(SYS_madvise, page, PAGE, advice) }.map(|_| ())
 }
 

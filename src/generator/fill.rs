@@ -21,7 +21,7 @@ pub(crate) unsafe fn fill(
         return Err(Reason::Busy);
     };
     let before = taken.page.handed_out();
-    // SAFETY: the caller's contract.
+    // SAFETY: `pieces` are the program's memory, and ours until we return.
     let mut outcome = unsafe { fill_from(&mut taken, pieces) };
     if outcome.is_ok() && !taken.is_current(current_epoch()) {
         outcome = Err(Reason::Unseeded);
@@ -45,7 +45,7 @@ unsafe fn fill_from(
     // would vouch for an earlier piece that a wipe had zeroed.
     refill::seed_if_due(taken)?;
     for (dest, len) in pieces {
-        // SAFETY: the caller's contract.
+        // SAFETY: `dest` is good for `len` bytes, and none of them lies in the page.
         unsafe { refill::fill(taken, dest, len)? };
     }
     Ok(())

@@ -30,7 +30,7 @@ unsafe fn opened(fd: c_int, path: *const c_char, flags: c_int) -> c_int {
         // An open with O_TRUNC is not meant for a device, and may have truncated the file
         // that the path itself was mapped from.
         let readable = readable && flags & libc::O_TRUNC == 0;
-        // SAFETY: the caller's contract.
+        // SAFETY: the open has just succeeded with `path`, so it is a C string.
         set_hint(
             fd,
             readable && unsafe { urandom_fd::sounds_random(path.cast()) },
@@ -98,7 +98,7 @@ unsafe fn streamed(stream: *mut FILE, path: *const c_char, mode: *const c_char) 
 /// As fopen(3).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fopen(path: *const c_char, mode: *const c_char) -> *mut FILE {
-    // SAFETY: the caller's contract.
+    // SAFETY: `path` and `mode` are the program's, for this very function.
     unsafe { streamed(next_symbol::fopen(path, mode), path, mode) }
 }
 
@@ -108,7 +108,7 @@ pub(crate) unsafe extern "C" fn fopen(path: *const c_char, mode: *const c_char) 
 /// As fopen(3).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE {
-    // SAFETY: the caller's contract.
+    // SAFETY: `path` and `mode` are the program's, for this very function.
     unsafe { streamed(next_symbol::fopen64(path, mode), path, mode) }
 }
 

@@ -17,7 +17,7 @@ use ownpool_core::settings::Mode;
 /// As [`policy::read`].
 #[inline]
 unsafe fn served(fd: c_int, wanted: &impl Pieces, caller: usize) -> Option<ssize_t> {
-    // SAFETY: the caller's contract.
+    // SAFETY: `wanted` names the memory that the program gave for this read.
     match unsafe { policy::read(fd, wanted, caller) } {
         Outcome::Served(done) => Some(done as ssize_t),
         Outcome::FallThrough => None,
@@ -77,7 +77,7 @@ unsafe fn vectors_at<'a>(
     offset: off_t,
     flags: c_int,
 ) -> Option<Vectors<'a>> {
-    // SAFETY: the caller's contract.
+    // SAFETY: `list` and `count` are the program's, as preadv2(2) wants them.
     let wanted = (flags == 0).then(|| unsafe { vectors(list, count) })??;
     (offset == -1 || in_range(offset, wanted.total())).then_some(wanted)
 }
@@ -96,7 +96,7 @@ macro_rules! reads {
             return_address! { trampoline($fd: c_int $(, $arg: $type)*) -> ssize_t => slow }
 
             unsafe extern "C" fn slow($fd: c_int $(, $arg: $type)*, caller: usize) -> ssize_t {
-                // SAFETY: the caller's contract.
+                // SAFETY: the arguments are the program's, and go on to the function it called.
                 unsafe {
                     if let Some(pieces) = $pieces
                         && let Some(done) = served($fd, &pieces, caller)
@@ -107,7 +107,7 @@ macro_rules! reads {
                 }
             }
 
-            // SAFETY: the caller's contract.
+            // SAFETY: the arguments are the program's, and go on to the function it called.
             unsafe {
                 if urandom_fd::hinted($fd) {
                     rare();

@@ -72,6 +72,6 @@ pub(crate) unsafe extern "C" fn prctl(
     if seccomp::confines(option) {
         seccomp::confines_itself();
     }
-    // SAFETY: the caller's contract.
+    // SAFETY: the arguments are the program's, and go on to the function it called.
     unsafe { next_symbol::prctl(option, a, b, c, d) }
 }

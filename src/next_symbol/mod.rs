@@ -45,7 +45,7 @@ macro_rules! real {
             type Function = unsafe extern "C" fn($($type),*) $(-> $ret)?;
             let found = pointer::$name.load(Relaxed);
             if found.is_null() {
-                // SAFETY: the caller's contract.
+                // SAFETY: the arguments are those of the function of this name.
                 return unsafe { raw::$name($($arg),*) };
             }
             // SAFETY: the pointer is libc's function of this name and type.

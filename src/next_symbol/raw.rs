@@ -44,7 +44,7 @@ pub(super) unsafe extern "C" fn getentropy(dest: *mut c_void, len: size_t) -> c_
         return -1;
     }
     // Up to 256 bytes are never cut short once the kernel is seeded (getrandom(2)).
-    // SAFETY: the caller's contract.
+    // SAFETY: getentropy(3) wants `dest` good for `len` bytes.
     if answer(unsafe { sys::getrandom(dest, len, 0) }) == len as ssize_t {
         0
     } else {
@@ -60,7 +60,7 @@ pub(super) unsafe extern "C" fn arc4random() -> u32 {
 }
 
 pub(super) unsafe extern "C" fn arc4random_buf(dest: *mut c_void, len: size_t) {
-    // SAFETY: the caller's contract.
+    // SAFETY: arc4random_buf(3) wants `dest` good for `len` bytes.
     unsafe { crate::kernel_bytes::fill(dest.cast(), len) };
 }
 
@@ -70,7 +70,7 @@ macro_rules! raw {
         $(#[$doc])*
         pub(crate) unsafe extern "C" fn $name($($arg: $type),*) -> $ret {
             #[allow(unused_unsafe, reason = "some are constants")]
-            // SAFETY: the caller's contract.
+            // SAFETY: the arguments are those of the call of this name.
             unsafe {
                 $work
             }
@@ -136,6 +136,6 @@ pub(super) unsafe extern "C" fn fopen(path: *const c_char, mode: *const c_char) 
         set_errno(libc::ENOSYS);
         return ptr::null_mut();
     }
-    // SAFETY: the caller's contract.
+    // SAFETY: libc's is known, and the arguments are the program's.
     unsafe { super::fopen(path, mode) }
 }

@@ -103,7 +103,7 @@ pub(crate) unsafe fn read(fd: c_int, pieces: &impl Pieces, caller: usize) -> Out
     if urandom_fd::is_suspect(fd) && !urandom_fd::settle_suspect(fd) {
         return Outcome::FallThrough;
     }
-    // SAFETY: the caller's contract.
+    // SAFETY: `wanted` names the memory that the program gave for this read.
     if let Err(reason) = unsafe { decide(mode, fd, &wanted, &call) } {
         // Not a request for randomness at all: nothing is counted but that.
         if reason == Reason::NotUrandom {
@@ -143,7 +143,7 @@ pub(crate) unsafe fn read(fd: c_int, pieces: &impl Pieces, caller: usize) -> Out
 /// `dest` is writable for `len`.
 #[inline]
 unsafe fn draw_or_fill(dest: *mut u8, len: usize) -> Result<usize, Reason> {
-    // SAFETY: the caller's contract.
+    // SAFETY: `dest` is the program's, good for `len` bytes.
     unsafe {
         match generator::draw(dest, len, Entry::Read) {
             Draw::Served => Ok(len),
@@ -174,7 +174,7 @@ unsafe fn decide(mode: Mode, fd: c_int, wanted: &Wanted, call: &Call) -> Result<
         call_sites::record_judged(call, false);
         return Err(Reason::Light);
     }
-    // SAFETY: the caller's contract.
+    // SAFETY: the first piece is the program's, good for its length.
     let answer = unsafe { urandom_fd::ask(fd, wanted.first.cast::<c_void>(), wanted.first_len) };
     let reason = match answer {
         Answer::Urandom => return decide_heavy(mode, standing, call),

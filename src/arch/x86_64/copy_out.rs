@@ -195,7 +195,7 @@ pub(crate) unsafe fn copy_out(from: *mut u8, dest: *mut u8, len: usize) {
 #[inline(always)]
 pub(crate) unsafe fn word_32(from: *mut u8) -> u32 {
     let word;
-    // SAFETY: the caller's contract.
+    // SAFETY: `from` is good for these 4 bytes.
     unsafe {
         asm!(
             "mov {word:e}, dword ptr [{from}]",
@@ -214,7 +214,7 @@ pub(crate) unsafe fn word_32(from: *mut u8) -> u32 {
 #[inline(always)]
 pub(crate) unsafe fn word_64(from: *mut u8) -> u64 {
     let word;
-    // SAFETY: the caller's contract.
+    // SAFETY: `from` is good for these 8 bytes.
     unsafe {
         asm!(
             "mov {word}, qword ptr [{from}]",
