@@ -51,18 +51,20 @@ unsafe fn fill_from(
     Ok(())
 }
 
-/// Mode `vdso`: the kernel's own generator, with a state in this thread's page, for every
-/// piece in turn, as one request. The result of getrandom(2), or why there is none. A
-/// piece that is cut short is the last one.
+/// Mode `vdso`: the kernel's own generator, with a state in this thread's page. The result
+/// of getrandom(2), or why there is none.
 ///
-/// No magic is read or written: the vDSO copes with a wiped or dropped state by itself, and
-/// a magic would vouch for a generator that has no seed.
+/// One piece at most: the vDSO sees a fork in its own call and starts that piece again, but
+/// what it gave before stands in the child as it does in the parent. No magic is read or
+/// written: the vDSO copes with a wiped or dropped state by itself, and a magic would vouch
+/// for a generator that has no seed.
 ///
 /// # Safety
-/// Every piece is writable for its length.
+/// `dest` is writable for `len`.
 #[inline(never)]
 pub(crate) unsafe fn fill_by_vdso(
-    pieces: impl Iterator<Item = (*mut u8, usize)>,
+    dest: *mut u8,
+    len: usize,
     flags: c_uint,
     entry: Entry,
 ) -> Result<usize, Reason> {
@@ -70,22 +72,11 @@ pub(crate) unsafe fn fill_by_vdso(
         return Err(Reason::Busy);
     };
     let epoch = current_epoch();
-    let mut done = Ok(0);
-    for (dest, len) in pieces {
-        let state = refill::vdso_state(&mut taken);
-        // SAFETY: `dest` is the caller's contract; the state is of the right size and
-        // kind, and ours while the token is.
-        let drawn = unsafe { vdso::getrandom(dest, len, flags, state) }.unwrap_or(-1);
-        let so_far = done.unwrap_or(0);
-        match usize::try_from(drawn) {
-            Ok(drawn) => done = Ok(so_far + drawn),
-            Err(_) if so_far == 0 => done = Err(Reason::Unseeded),
-            Err(_) => {}
-        }
-        if drawn != len as isize {
-            break;
-        }
-    }
+    let state = refill::vdso_state(&mut taken);
+    // SAFETY: `dest` is good for `len` bytes; the state is of the right size and kind, and
+    // ours while the token is.
+    let drawn = unsafe { vdso::getrandom(dest, len, flags, state) }.unwrap_or(-1);
+    let mut done = usize::try_from(drawn).map_err(|_| Reason::Unseeded);
     fence();
     if current_epoch() != epoch {
         // Reseeded meanwhile: these bytes may come of a state that was restored.

@@ -89,3 +89,26 @@ fn children_of_the_same_pid() {
 fn while_threads_draw() {
     never_equal("threads");
 }
+
+/// A handler forks in the middle of a request, after its first half was made.
+#[test]
+fn in_the_middle_of_a_request() {
+    let place = Place::new();
+    let program = place.compile("fault_fork", &[]);
+    for kind in KINDS {
+        let is_set = |name, value| kind.contains(&(name, value));
+        for call in ["getrandom", "read", "readv", "preadv"] {
+            let pieces = call.ends_with('v');
+            let kernel = is_set("MOVES", "0") || pieces && is_set("OWNPOOL_MODE", "vdso");
+            let wanted = match kernel {
+                true => "by the kernel\n",
+                false => "no repeats\n",
+            };
+            for len in ["32", "200", "2000", "8192"] {
+                let mut command = preloaded(&program);
+                command.args([call, len]).envs(kind.iter().copied());
+                assert_eq!(succeeds(&mut command), wanted, "{call} {len} {kind:?}");
+            }
+        }
+    }
+}
