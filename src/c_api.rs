@@ -14,8 +14,8 @@ use crate::{config, kernel_bytes, next_symbol, seccomp, sys};
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::{iter, mem, ptr};
 use libc::{size_t, ssize_t};
+use ownpool_core::counts::{Entry, Reason, TOTALS};
 use ownpool_core::crng::keystream::Backend;
-use ownpool_core::record::{Entry, Reason, TOTALS};
 use ownpool_core::settings::Mode;
 use ownpool_core::uniform::uniform;
 

@@ -6,7 +6,7 @@
 //! (SystemTap's sdt.h format). Must never compute anything for a watcher's sake.
 //! The trace point `urandom_read` of the 2015 kernel is their ancestor.
 
-use ownpool_core::record::Reason;
+use ownpool_core::counts::Reason;
 
 /// A thread is about to be given a page: the request's length, the bucket's level.
 #[inline(always)]

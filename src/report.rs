@@ -15,8 +15,8 @@ use crate::{config, generator, seccomp, sys};
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use ownpool_core::counts::Counts;
 use ownpool_core::line_buffer::LineBuffer;
-use ownpool_core::record::Counts;
 use ownpool_core::settings::{STATS_MAX, Settings, basename};
 
 /// Where the report goes, and what it says of the program. Copied when the

@@ -30,7 +30,7 @@ pub(crate) fn confines(option: c_int) -> bool {
 /// The program is about to confine itself. Kept before the call, for the whole
 /// process (threads may be synchronized into the filter), and kept if the call
 /// fails: a needless step aside costs speed, a missed one can kill the process.
-pub(crate) fn confines_itself() {
+pub(crate) fn note_confinement() {
     CONFINED.store(true, Relaxed);
 }
 

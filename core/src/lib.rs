@@ -5,11 +5,11 @@
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
+pub mod counts;
 pub mod crng;
 pub mod leaky_bucket;
 pub mod line_buffer;
 mod named;
-pub mod record;
 pub mod settings;
 pub mod uniform;
 pub mod wipe_on_fork;

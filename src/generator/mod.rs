@@ -21,17 +21,17 @@
 //! siglongjmp parks its thread on the kernel for good, which is safe. Simpler protocols,
 //! and what goes wrong in them, are kept as counter-examples in `tests/model`.
 
-mod fill;
 mod fips;
 mod lifecycle;
 mod page;
 mod refill;
 mod self_test;
 mod tls;
+mod whole_request;
 
-pub(crate) use fill::{fill, fill_by_vdso};
 pub(crate) use fips::ask_fips;
 pub(crate) use lifecycle::{NotMoved, backend, forgive_if_due, move_thread, start};
+pub(crate) use whole_request::{fill, fill_by_vdso};
 
 pub(crate) use tls::{bucket, set_bucket};
 
@@ -39,8 +39,8 @@ use crate::arch::{copy_out, word_32, word_64};
 use crate::cache_padded::CachePadded;
 use crate::stats::{self, Call};
 use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
+use ownpool_core::counts::{Counts, Entry};
 use ownpool_core::crng::{Crng, keystream};
-use ownpool_core::record::{Counts, Entry};
 use page::Page;
 
 /// The magic of pages that are seeded: `ownpool_reseed` and a change of mode move it on,

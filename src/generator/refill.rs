@@ -17,9 +17,9 @@ use crate::{config, probes, sys, vdso};
 use core::ffi::c_void;
 use core::slice;
 use core::sync::atomic::Ordering::Relaxed;
+use ownpool_core::counts::Reason;
 use ownpool_core::crng::keystream::{KEY, STRIDE};
 use ownpool_core::crng::{Crng, SHORT_YIELD, YIELD};
-use ownpool_core::record::Reason;
 
 /// From here on a large request mixes fresh kernel bytes into its own key: 105 ns, or 245
 /// by the system call, against 2,300 for the keystream (measured, AVX-512).

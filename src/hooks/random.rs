@@ -7,7 +7,7 @@ use crate::policy::{self, Outcome};
 use crate::stats::Call;
 use core::ffi::{c_int, c_uint, c_void};
 use libc::{size_t, ssize_t};
-use ownpool_core::record::Entry;
+use ownpool_core::counts::Entry;
 use ownpool_core::uniform::uniform;
 
 like_libc! {

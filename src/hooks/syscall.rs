@@ -9,7 +9,7 @@ use crate::stats::Call;
 use crate::{next_symbol, seccomp};
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use libc::size_t;
-use ownpool_core::record::Entry;
+use ownpool_core::counts::Entry;
 
 syscall_stub! {
     /// syscall(2)
@@ -70,7 +70,7 @@ pub(crate) unsafe extern "C" fn prctl(
     d: c_long,
 ) -> c_int {
     if seccomp::confines(option) {
-        seccomp::confines_itself();
+        seccomp::note_confinement();
     }
     // SAFETY: the arguments are the program's, and go on to the function it called.
     unsafe { next_symbol::prctl(option, a, b, c, d) }

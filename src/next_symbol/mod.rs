@@ -2,7 +2,7 @@
 //!
 //! Promises: every name can be called at any time, from the first instruction
 //! of the process on. Until `init` has looked the names up, and for names that
-//! this libc lacks, they go to the kernel directly ([`raw`]). Nothing is looked
+//! this libc lacks, they go to the kernel directly ([`before_lookup`]). Nothing is looked
 //! up later (but for fopen before the constructor), so no hook can allocate or
 //! lock in a lookup. Must never go through
 //! the PLT: the program may define a function of the same name.
@@ -12,9 +12,9 @@
 //! deadlocks when a signal handler re-enters it), and aborts the host when a
 //! name is missing.
 
-mod raw;
+mod before_lookup;
 
-pub(crate) use raw::{set_errno, syscall as raw_syscall};
+pub(crate) use before_lookup::{set_errno, syscall as raw_syscall};
 
 use crate::loaded_image::Image;
 use crate::loaded_image::files::each_loaded;
@@ -25,7 +25,7 @@ use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use libc::{FILE, iovec, off_t, size_t, ssize_t};
 
 /// Declares the real functions: for each a pointer, a function that calls through it, and a
-/// row for [`resolve`]. A pointer is null until its name is found, and means [`raw`] then. Null,
+/// row for [`resolve`]. A pointer is null until its name is found, and means [`before_lookup`] then. Null,
 /// and not the address of a function, which would be one only when the loader has relocated
 /// us: an IFUNC resolver of another library may call a hook before that.
 macro_rules! real {
@@ -46,7 +46,7 @@ macro_rules! real {
             let found = pointer::$name.load(Relaxed);
             if found.is_null() {
                 // SAFETY: the arguments are those of the function of this name.
-                return unsafe { raw::$name($($arg),*) };
+                return unsafe { before_lookup::$name($($arg),*) };
             }
             // SAFETY: the pointer is libc's function of this name and type.
             unsafe { transmute::<*mut (), Function>(found)($($arg),*) }

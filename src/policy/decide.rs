@@ -8,8 +8,8 @@ use super::set_mode;
 use crate::generator::{self, NotMoved, Standing};
 use crate::stats::{self, Call, call_sites};
 use crate::{config, probes, seccomp, vdso};
+use ownpool_core::counts::Reason;
 use ownpool_core::leaky_bucket::{Charge, Verdict};
-use ownpool_core::record::Reason;
 use ownpool_core::settings::Mode;
 
 /// Decides on a request of the getrandom family: `Ok` if this thread has a page and may use

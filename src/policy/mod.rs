@@ -17,7 +17,7 @@ use crate::stats::{self, Call};
 use crate::{next_symbol, probes};
 use core::ffi::{c_uint, c_void};
 use core::iter;
-use ownpool_core::record::{Entry, Reason};
+use ownpool_core::counts::{Entry, Reason};
 use ownpool_core::settings::Mode;
 
 /// What became of a request.

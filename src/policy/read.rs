@@ -13,8 +13,8 @@ use crate::urandom_fd::{self, Answer};
 use crate::{config, next_symbol, seccomp};
 use core::ffi::{c_int, c_void};
 use core::{iter, ptr};
+use ownpool_core::counts::{Entry, Reason};
 use ownpool_core::leaky_bucket::Verdict;
-use ownpool_core::record::{Entry, Reason};
 use ownpool_core::settings::Mode;
 
 /// What a request for descriptors asks for, once its pieces are known to be plain.

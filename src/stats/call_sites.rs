@@ -13,7 +13,7 @@
 use super::{Call, add, on_first_thread, spread, zero};
 use crate::arch::tls;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use ownpool_core::record::Entry;
+use ownpool_core::counts::Entry;
 
 /// Whether a report is to be written: then calls are recorded.
 static WANTED: AtomicBool = AtomicBool::new(false);

@@ -10,7 +10,7 @@
 use super::{Call, add, on_first_thread, spread, zero};
 use crate::arch::tls;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use ownpool_core::record::{Counts, ENTRIES, REASONS, Reason, Total};
+use ownpool_core::counts::{Counts, ENTRIES, REASONS, Reason, Total};
 
 /// What private generators have done. `bytes` has those that can still be handed out too,
 /// so that handing out need not count.

@@ -13,7 +13,7 @@ pub(crate) use counters::{
 
 use crate::arch::{add_unlocked, tls};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use ownpool_core::record::Entry;
+use ownpool_core::counts::Entry;
 
 /// A request, as far as it is counted: what travels together from a hook to the last
 /// counter.

@@ -6,7 +6,7 @@ use super::{Taken, current_epoch, fence, refill};
 use crate::vdso;
 use core::ffi::c_uint;
 use core::sync::atomic::Ordering::Relaxed;
-use ownpool_core::record::{Entry, Reason};
+use ownpool_core::counts::{Entry, Reason};
 
 /// Fills every piece from this thread's generator, as one request.
 ///
