@@ -46,7 +46,7 @@ named! {
         Pointer = 5, "pointer";
         /// Within the allowance: the usual case, not counted among the causes.
         Light = 6, "light";
-        /// This mode serves no such request: without a vDSO, or of several pieces by one.
+        /// No request is served in this mode.
         Mode = 7, "mode";
         /// Mode observe: a private generator would have served it.
         Observed = 8, "observed";

@@ -51,19 +51,20 @@ unsafe fn fill_from(
     Ok(())
 }
 
-/// Mode `vdso`: the kernel's own generator, with a state in this thread's page. The result
-/// of getrandom(2), or why there is none.
+/// Mode `vdso`: the kernel's own generator, with a state in this thread's page, for every
+/// piece in turn, as one request of `len` bytes. The result of getrandom(2), or why there is
+/// none. A piece that is cut short is the last one.
 ///
-/// One piece at most: the vDSO sees a fork in its own call and starts that piece again, but
-/// what it gave before stands in the child as it does in the parent. No magic is read or
-/// written: the vDSO copes with a wiped or dropped state by itself, and a magic would vouch
-/// for a generator that has no seed.
+/// No magic is read or written: the vDSO copes with a wiped or dropped state by itself, and
+/// a magic would vouch for a generator that has no seed. But it sees a fork in one call
+/// only: what it gave before stands in the child as in the parent. So the request is counted
+/// first, in the page, and a count that was wiped since tells.
 ///
 /// # Safety
-/// `dest` is writable for `len`.
+/// Every piece is writable for its length; `len` is their sum, and not zero.
 #[inline(never)]
 pub(crate) unsafe fn fill_by_vdso(
-    dest: *mut u8,
+    pieces: impl Iterator<Item = (*mut u8, usize)>,
     len: usize,
     flags: c_uint,
     entry: Entry,
@@ -72,19 +73,42 @@ pub(crate) unsafe fn fill_by_vdso(
         return Err(Reason::Busy);
     };
     let epoch = current_epoch();
-    let state = refill::vdso_state(&mut taken);
-    // SAFETY: `dest` is good for `len` bytes; the state is of the right size and kind, and
-    // ours while the token is.
-    let drawn = unsafe { vdso::getrandom(dest, len, flags, state) }.unwrap_or(-1);
-    let mut done = usize::try_from(drawn).map_err(|_| Reason::Unseeded);
+    let bytes = &taken.page.counts.bytes;
+    let before = bytes.load(Relaxed);
+    let counted = before.saturating_add(len as u64);
+    bytes.store(counted, Relaxed);
     fence();
-    if current_epoch() != epoch {
-        // Reseeded meanwhile: these bytes may come of a state that was restored.
+    let mut done = Ok(0);
+    for (dest, len) in pieces {
+        let state = refill::vdso_state(&mut taken);
+        // SAFETY: `dest` is good for `len` bytes; the state is of the right size and kind,
+        // and ours while the token is.
+        let drawn = unsafe { vdso::getrandom(dest, len, flags, state) }.unwrap_or(-1);
+        let so_far = done.unwrap_or(0);
+        match usize::try_from(drawn) {
+            Ok(drawn) => done = Ok(so_far + drawn),
+            Err(_) if so_far == 0 => done = Err(Reason::Unseeded),
+            Err(_) => {}
+        }
+        if drawn != len as isize {
+            break;
+        }
+    }
+    fence();
+    let bytes = &taken.page.counts.bytes;
+    let is_whole = bytes.load(Relaxed) == counted;
+    if is_whole {
+        bytes.store(before + done.unwrap_or(0) as u64, Relaxed);
+    }
+    if !is_whole || current_epoch() != epoch {
+        // A fork, a lost page, or reseeded meanwhile: these bytes may come of a state that
+        // was copied or restored.
+        if is_whole {
+            bytes.store(before, Relaxed);
+        }
         done = Err(Reason::Unseeded);
     }
-    if let Ok(done) = done {
-        let bytes = &taken.page.counts.bytes;
-        bytes.store(bytes.load(Relaxed) + done as u64, Relaxed);
+    if done.is_ok() {
         taken.count(entry);
     }
     taken.put_back();

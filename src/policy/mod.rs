@@ -117,12 +117,12 @@ pub(crate) unsafe fn getrandom(
     if matches!(call.entry, Entry::Getrandom | Entry::Api) {
         next_symbol::testcancel();
     }
-    let dest = dest.cast();
+    let piece = iter::once((dest.cast(), len));
     // SAFETY: the caller's contract; the range was looked at.
     let done = unsafe {
         match mode {
-            Mode::Vdso => generator::fill_by_vdso(dest, len, flags, call.entry),
-            _ => generator::fill(iter::once((dest, len)), call.entry).map(|()| len),
+            Mode::Vdso => generator::fill_by_vdso(piece, len, flags, call.entry),
+            _ => generator::fill(piece, call.entry).map(|()| len),
         }
     };
     match done {

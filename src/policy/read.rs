@@ -124,11 +124,10 @@ pub(crate) unsafe fn read(fd: c_int, pieces: &impl Pieces, caller: usize) -> Out
         match mode {
             // A read of the device never waits for the kernel's generator to be seeded: if
             // it is not, the real read knows what to do.
-            Mode::Vdso if first_len == len => {
-                generator::fill_by_vdso(first, len, libc::GRND_NONBLOCK, Entry::Read)
+            Mode::Vdso => {
+                let flags = libc::GRND_NONBLOCK;
+                generator::fill_by_vdso(pieces.pieces(), len, flags, Entry::Read)
             }
-            // A fork between two pieces would leave the first in parent and child.
-            Mode::Vdso => Err(Reason::Mode),
             _ if first_len == len && len <= SMALL => draw_or_fill(first, len),
             _ => generator::fill(pieces.pieces(), Entry::Read).map(|()| len),
         }
