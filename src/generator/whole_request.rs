@@ -95,18 +95,15 @@ pub(crate) unsafe fn fill_by_vdso(
         }
     }
     fence();
-    let bytes = &taken.page.counts.bytes;
-    let is_whole = bytes.load(Relaxed) == counted;
-    if is_whole {
-        bytes.store(before + done.unwrap_or(0) as u64, Relaxed);
-    }
+    let is_whole = taken.page.counts.bytes.load(Relaxed) == counted;
     if !is_whole || current_epoch() != epoch {
         // A fork, a lost page, or reseeded meanwhile: these bytes may come of a state that
         // was copied or restored.
-        if is_whole {
-            bytes.store(before, Relaxed);
-        }
         done = Err(Reason::Unseeded);
+    }
+    if is_whole {
+        let served = done.unwrap_or(0) as u64;
+        taken.page.counts.bytes.store(before + served, Relaxed);
     }
     if done.is_ok() {
         taken.count(entry);
